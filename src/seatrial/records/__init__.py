@@ -1,0 +1,90 @@
+"""The vocabulary: frozen records that every room speaks; computes nothing."""
+
+from seatrial.records.decision import (
+    CoverageRow,
+    Design,
+    Dimension,
+    ModelRow,
+    NullDistribution,
+    Power,
+    Ranking,
+    SignalRate,
+)
+from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
+from seatrial.records.loss import FileReport, Skip
+from seatrial.records.protocols import Detector, Reader, ReadLog
+from seatrial.records.run import SCORED, STATUSES, Attempt, Counts, RecordedOutcome, Status
+from seatrial.records.score import OUTCOMES, SessionScore, Weights
+from seatrial.records.signal import SIGNAL_KINDS, Episode, ErrorCause, Signal, SignalKind, Span
+from seatrial.records.tables import TABLES, Column, Table
+from seatrial.records.task import Task, TaskSource
+from seatrial.records.trace import (
+    Agent,
+    Assignment,
+    Consent,
+    EventClass,
+    Provenance,
+    ResultOutcome,
+    Step,
+    TaskRef,
+    ToolCall,
+    ToolResult,
+    Totals,
+    Trace,
+    Usage,
+    Validity,
+)
+
+__all__ = [
+    "OUTCOMES",
+    "SCORED",
+    "SIGNAL_KINDS",
+    "STATUSES",
+    "TABLES",
+    "Agent",
+    "Assignment",
+    "Attempt",
+    "Check",
+    "Column",
+    "Consent",
+    "Counts",
+    "CoverageRow",
+    "Design",
+    "Detector",
+    "Dimension",
+    "Dropped",
+    "Episode",
+    "ErrorCause",
+    "Estimate",
+    "EventClass",
+    "FileReport",
+    "ModelRow",
+    "NullDistribution",
+    "Power",
+    "Provenance",
+    "RankInterval",
+    "Ranking",
+    "ReadLog",
+    "Reader",
+    "RecordedOutcome",
+    "ResultOutcome",
+    "SessionScore",
+    "Signal",
+    "SignalKind",
+    "SignalRate",
+    "Skip",
+    "Span",
+    "Status",
+    "Step",
+    "Table",
+    "Task",
+    "TaskRef",
+    "TaskSource",
+    "ToolCall",
+    "ToolResult",
+    "Totals",
+    "Trace",
+    "Usage",
+    "Validity",
+    "Weights",
+]

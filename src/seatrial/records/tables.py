@@ -1,0 +1,239 @@
+"""Arrow schemas of everything that is stored or passed between rooms by column (DESIGN 3, 4).
+
+Types are those that survive Delta Lake: no nulls-only, categorical or unsigned columns. Times are float64
+seconds since the epoch, UTC. JSON columns (`*_json`) hold canonical JSON text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ColumnType = Literal["string", "int64", "float64", "bool", "list<string>"]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column: name, type, and whether null is allowed (and what it then means)."""
+
+    name: str
+    type: ColumnType
+    nullable: bool = True
+    about: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A stored table. `key` identifies a row; `personal` columns are kept out of the log's statistics."""
+
+    name: str
+    version: int
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    personal: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, in order."""
+        return tuple(c.name for c in self.columns)
+
+    def schema(self) -> pl.Schema:
+        """The table's Arrow-compatible Polars schema."""
+        import polars as pl
+
+        types = {
+            "string": pl.String(),
+            "int64": pl.Int64(),
+            "float64": pl.Float64(),
+            "bool": pl.Boolean(),
+            "list<string>": pl.List(pl.String()),
+        }
+        return pl.Schema({c.name: types[c.type] for c in self.columns})
+
+
+def _c(name: str, type: ColumnType, about: str = "", *, nullable: bool = True) -> Column:
+    return Column(name, type, nullable, about)
+
+
+SESSIONS = Table(
+    "sessions",
+    1,
+    ("session",),
+    (
+        _c("session", "string", "trace id", nullable=False),
+        _c("blob", "string", "sha256 of the canonical redacted trace", nullable=False),
+        _c("agent", "string", "harness name"),
+        _c("agent_version", "string"),
+        _c("arm", "string", "model of the first agent turn (METHODS 3.1); null when no agent turn names one"),
+        _c("models", "list<string>", "every model that spoke"),
+        _c("mixed", "bool", "more than one model spoke"),
+        _c("task", "string"),
+        _c("task_type", "string", "as recorded; null where the source has none"),
+        _c("difficulty", "string", "as recorded; null where the source has none"),
+        _c("suite", "string"),
+        _c("attempt", "int64"),
+        _c("user", "string", "pseudonym"),
+        _c("parent", "string", "set for sub-agents"),
+        _c("start", "float64"),
+        _c("end", "float64"),
+        _c("steps", "int64"),
+        _c("human_turns", "int64"),
+        _c("agent_turns", "int64"),
+        _c("tool_calls", "int64"),
+        _c("tool_errors", "int64"),
+        _c("input_tokens", "int64"),
+        _c("output_tokens", "int64"),
+        _c("cost_usd", "float64"),
+        _c("wall_s", "float64"),
+        _c("outcome_status", "string"),
+        _c("outcome_score", "float64"),
+        _c("outcome_by", "string"),
+        _c("assigned_arm", "string"),
+        _c("probability", "float64"),
+        _c("probabilities_json", "string"),
+        _c("assigned_stratum", "string"),
+        _c("epoch", "string"),
+        _c("unit", "string"),
+        _c("format", "string"),
+        _c("file", "string", "path as given, home folder masked"),
+        _c("source_hash", "string"),
+        _c("source_bytes", "int64"),
+        _c("reader", "string"),
+        _c("reader_version", "string"),
+    ),
+    personal=("user", "unit", "file"),
+)
+
+STEPS = Table(
+    "steps",
+    1,
+    ("session", "index"),
+    (
+        _c("session", "string", nullable=False),
+        _c("index", "int64", nullable=False),
+        _c("event_class", "string", nullable=False),
+        _c("kind", "string"),
+        _c("time", "float64"),
+        _c("model", "string"),
+        _c("chars", "int64"),
+        _c("tool_calls", "int64"),
+        _c("errors", "int64"),
+        _c("copied", "bool"),
+        _c("source_ids", "list<string>", "the source's record ids: a record counts once across files"),
+    ),
+)
+
+SIGNALS = Table(
+    "signals",
+    1,
+    ("session", "step", "kind", "detector", "span_start"),
+    (
+        _c("session", "string", nullable=False),
+        _c("step", "int64", nullable=False),
+        _c("kind", "string", nullable=False),
+        _c("detector", "string", nullable=False),
+        _c("version", "string", nullable=False),
+        _c("confidence", "float64", nullable=False),
+        _c("span_start", "int64"),
+        _c("span_end", "int64"),
+        _c("span_field", "string"),
+        _c("quote", "string"),
+        _c("time", "float64"),
+        _c("model", "string"),
+        _c("judges_step", "int64"),
+        _c("cause", "string"),
+        _c("tool", "string"),
+        _c("command", "string"),
+        _c("call_id", "string"),
+        _c("value", "float64"),
+        _c("dropped_by", "string"),
+        _c("why", "string"),
+    ),
+    personal=("quote",),
+)
+
+CALLS = Table(
+    "calls",
+    1,
+    ("session", "step", "call"),
+    (
+        _c("session", "string", nullable=False),
+        _c("step", "int64", nullable=False),
+        _c("call", "int64", "position within the step", nullable=False),
+        _c("call_id", "string"),
+        _c("model", "string"),
+        _c("tool", "string"),
+        _c("command", "string", "head of a shell command"),
+        _c("outcome", "string", "ok | error | rejected | interrupted | unknown"),
+        _c("cause", "string", "METHODS 1.3, for outcome error"),
+        _c("exit_code", "int64"),
+        _c("abnormal", "bool", "exit 0 but the output is an error"),
+        _c("hallucinated", "bool", "the tool does not exist"),
+    ),
+)
+
+CORRECTIONS = Table(
+    "corrections",
+    1,
+    ("session", "step"),
+    (
+        _c("session", "string", nullable=False),
+        _c("step", "int64", nullable=False),
+        _c("model", "string"),
+        _c("turns", "int64", "agent turns from the correction to acceptance; null: never accepted"),
+        _c("ended", "string", "accepted | ended | censored"),
+        _c("follow_up", "int64", "agent turns observed after the correction"),
+    ),
+)
+
+OUTCOMES_TABLE = Table(
+    "outcomes",
+    1,
+    ("session",),
+    (
+        _c("session", "string", nullable=False),
+        _c("arm", "string"),
+        _c("user", "string", "cluster; null where the user is unknown"),
+        _c("task", "string"),
+        _c("task_type", "string", "as recorded, else by the documented classifier"),
+        _c("task_type_by", "string", "recorded | classifier and version"),
+        _c("difficulty", "string", "as recorded, else from what precedes the first agent turn; else 'unknown'"),
+        _c("difficulty_by", "string", "recorded | classifier and version"),
+        _c("epoch", "string"),
+        _c("unit", "string", "assignment unit"),
+        _c("assigned_stratum", "string"),
+        _c("probability", "float64"),
+        _c("probabilities_json", "string"),
+        _c("mixed", "bool"),
+        _c("start", "float64"),
+        _c("outcome", "float64", "the source's recorded reward or success"),
+        _c("status", "string", "METHODS 0.1; null for sessions without a recorded outcome"),
+        _c("confirmed_success", "float64"),
+        _c("praise_over_complaint", "float64"),
+        _c("steerability", "float64"),
+        _c("command_recovery", "float64"),
+        _c("no_tool_hallucination", "float64"),
+        _c("score", "float64", "the count score; never the headline"),
+        _c("n_confirmation", "int64"),
+        _c("n_accept_implicit", "int64"),
+        _c("n_praise", "int64"),
+        _c("n_complaint", "int64"),
+        _c("n_correction", "int64"),
+        _c("n_execution_error", "int64"),
+        _c("calls_counted", "int64", "calls with a result, minus environment faults, rejections, interrupts"),
+        _c("calls_ok", "int64", "successes among them; benign exits are successes"),
+        _c("calls_environment", "int64", "excluded as environment faults"),
+        _c("calls_rejected", "int64"),
+        _c("calls_interrupted", "int64"),
+        _c("prompt_chars", "int64", "length of the first human turn: a pre-treatment covariate"),
+        _c("cost_usd", "float64"),
+        _c("latency_s", "float64"),
+        _c("tokens", "int64"),
+    ),
+    personal=("user", "unit"),
+)
+
+TABLES: tuple[Table, ...] = (SESSIONS, STEPS, SIGNALS, CALLS, CORRECTIONS, OUTCOMES_TABLE)
+"""The stored tables. A room that needs another adds it here."""

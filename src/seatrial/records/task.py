@@ -1,0 +1,41 @@
+"""What an agent is asked to do (METHODS 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+TaskSource = Literal["production_failure", "representative", "adversarial", "synthetic"]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One task of a suite.
+
+    `setup` prepares the world and `check_final(final_answer, world_state)` judges its end; in files both are
+    ``module:function`` or, for `check_final`, a list of assertions ``{"path", "op", "value"}``. `max_turns`
+    limits agent turns, `max_tool_calls` tool calls; None means no limit. `order` is None, ``"subsequence"``
+    or ``"prefix N"``. `r_max` is the cost of doing the task from scratch (METHODS 5, D4), in the world's unit.
+    """
+
+    id: str
+    input: str
+    setup: str | Callable[..., Any] | dict[str, Any] | None = None
+    expected_tools: list[str] = []
+    forbidden_tools: list[str] = []
+    max_turns: int | None = None
+    check_final: str | Callable[..., Any] | list[dict[str, Any]] | None = None
+    rubric: str | dict[str, Any] | None = None
+    max_tool_calls: int | None = None
+    order: str | None = None
+    gates: list[dict[str, Any]] = []
+    intent: dict[str, Any] | None = None
+    r_max: float | None = None
+    tags: list[str] = []
+    source: TaskSource | None = None
+    type: str | None = None
+    difficulty: str | None = None
+    must_pass: bool = False
+    suite: str | None = None
+    extra: dict[str, Any] = {}
