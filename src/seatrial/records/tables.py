@@ -194,9 +194,13 @@ OUTCOMES_TABLE = Table(
     ("session",),
     (
         _c("session", "string", nullable=False),
-        _c("arm", "string"),
+        _c("parent", "string", "set for sub-agents, which are not rows of a ranking"),
+        _c("agent", "string", "harness name"),
+        _c("simulator", "string", "model that played the user, in benchmarks"),
+        _c("arm", "string", "the assigned arm, else the model of the first agent turn"),
         _c("user", "string", "cluster; null where the user is unknown"),
         _c("task", "string"),
+        _c("attempt", "int64"),
         _c("task_type", "string", "as recorded, else by the documented classifier"),
         _c("task_type_by", "string", "recorded | classifier and version"),
         _c("difficulty", "string", "as recorded, else from what precedes the first agent turn; else 'unknown'"),
@@ -231,6 +235,8 @@ OUTCOMES_TABLE = Table(
         _c("cost_usd", "float64"),
         _c("latency_s", "float64"),
         _c("tokens", "int64"),
+        _c("extraction", "string", "fingerprint of detectors, scoring and weights (METHODS 0.6)"),
+        _c("blob", "string", "the stored trace that this row was computed from"),
     ),
     personal=("user", "unit"),
 )

@@ -1,0 +1,90 @@
+"""The command `seatrial`: groups, version, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from seatrial import __version__
+from seatrial.cli import assign, demo, doctor, export, ingest, rank, sessions, signals, store
+from seatrial.cli.output import report_error
+from seatrial.errors import SeatrialError
+
+app = typer.Typer(
+    name="seatrial",
+    help="A sea trial for AI agents: how well they do real work, from the traces they leave, "
+    "and what the measurement is worth.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 regression or check failed, 2 usage or bad input, "
+    "3 inconclusive or missing evidence, 4 infrastructure.",
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"seatrial {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+for group in (demo, ingest, sessions, signals, assign, rank, store, export, doctor):
+    group.register(app)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: list[str]) -> int:
+    """Run the command line; returns the exit status instead of exiting."""
+    as_json = "--json" in argv
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(args=argv, prog_name="seatrial", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except SeatrialError as error:
+        report_error(error, as_json=as_json)
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("\nseatrial: interrupted\n")
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        status = _usage(error, as_json=as_json)
+        if status is None:
+            raise
+        return status
+
+
+def _usage(error: Exception, *, as_json: bool) -> int | None:
+    """Exit status of an argument error, after reporting it; None when it is not one."""
+    message = getattr(error, "format_message", None)
+    if message is not None:
+        from seatrial.errors import UsageError
+
+        context = getattr(error, "ctx", None)
+        hint = f"see '{context.command_path} --help'" if context is not None else "see 'seatrial --help'"
+        text = str(message())
+        if not text:  # no arguments: help was already printed
+            return 2
+        report_error(UsageError(text.rstrip("."), hint=hint), as_json=as_json)
+        return 2
+    if type(error).__name__ in {"Abort", "Exit"}:
+        return int(getattr(error, "exit_code", 130))
+    return None

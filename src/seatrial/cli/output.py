@@ -1,0 +1,104 @@
+"""How every command speaks: the JSON envelope, errors on stderr, tables, progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seatrial import __version__
+from seatrial.canon import canonical
+from seatrial.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="DIR", help="The store (default: .seatrial, or settings).", show_default=False),
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random: same seed, same bytes.")]
+LevelOption = Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Confidence level of intervals.")]
+
+MAX_WIDTH = 100
+
+
+def emit(command: str, result: Any, *, data_version: str | None = None, warnings: Sequence[str] = ()) -> None:
+    """Print the JSON envelope of DESIGN 5 on stdout."""
+    envelope = {
+        "seatrial": __version__,
+        "command": command,
+        "data_version": data_version,
+        "result": result,
+        "warnings": list(warnings),
+    }
+    sys.stdout.write(canonical(envelope).decode() + "\n")
+
+
+def report_error(error: SeatrialError, *, as_json: bool) -> None:
+    """Print an error on stderr: one JSON object, or a line for a person."""
+    if as_json:
+        body = {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "file": error.file,
+            "line": error.line,
+        }
+        sys.stderr.write(canonical({"error": body}).decode() + "\n")
+        return
+    where = "".join(f"{part}:" for part in (error.file, error.line) if part)
+    sys.stderr.write(f"seatrial: {where + ' ' if where else ''}{error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  hint: {error.hint}\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console at most 100 columns wide; plain where the stream is not a terminal."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not made.is_terminal or made.width > MAX_WIDTH:
+        made = Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=MAX_WIDTH)
+    return made
+
+
+def warn(text: str) -> None:
+    """A warning for a person, on stderr."""
+    sys.stderr.write(f"warning: {text}\n")
+
+
+Progress = Callable[[int, int | None, str], None]
+"""Called with (done, total or None, what is being done)."""
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress bar on stderr; silent when stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, what: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+    with bar:
+
+        def step(done: int, total: int | None, what: str) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield step

@@ -1,0 +1,175 @@
+"""Stored traces to signals and outcomes: a pure function of a batch of sessions, run by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from seatrial import scoring, signals
+from seatrial.canon import canonical, content_hash
+from seatrial.engine.local import map_sessions
+from seatrial.records import Assignment, Trace, Weights
+from seatrial.records.tables import OUTCOMES_TABLE
+from seatrial.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BATCH = 64
+"""Sessions per unit of work: small enough to bound memory, large enough to amortise a commit."""
+
+
+def fingerprint(weights: Weights) -> str:
+    """Identity of everything that turns a trace into an outcome row (METHODS 0.6)."""
+    return content_hash({"signals": signals.versions(), "scoring": scoring.VERSION, "weights": weights})[:16]
+
+
+def extract_store(
+    store: Store,
+    weights: Weights,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int | None, str], None] | None = None,
+) -> int:
+    """Bring signals, calls, corrections and outcomes up to date with the stored traces.
+
+    Only sessions that are new, changed, or extracted by other versions are worked on. Returns how many.
+    """
+    stamp = fingerprint(weights)
+    sessions = store.table("sessions").select("session", "blob").collect()
+    done = store.table("outcomes").filter(pl.col("extraction") == stamp).select("session", "blob").collect()
+    todo = sessions.join(done, on=["session", "blob"], how="anti").sort("session")["session"].to_list()
+    if not todo:
+        return 0
+    batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
+    work = partial(_extract_ids, str(store.path), weights, stamp)
+    tables: dict[str, list[pl.DataFrame]] = {}
+    finished = 0
+    for part, ids in zip(map_sessions(work, batches, workers=workers), batches, strict=True):
+        for name, frame in part.items():
+            tables.setdefault(name, []).append(frame)
+        finished += len(ids)
+        if progress is not None:
+            progress(finished, len(todo), "signals")
+    store.commit({name: pl.concat(frames) for name, frames in tables.items()}, replace_sessions=todo)
+    return len(todo)
+
+
+def _extract_ids(path: str, weights: Weights, stamp: str, ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+    store = Store.open(path)
+    return extract_traces([store.trace(i) for i in ids], weights, stamp, blobs=store.blobs_of(ids))
+
+
+def extract_traces(
+    traces: Sequence[Trace], weights: Weights, stamp: str, *, blobs: dict[str, str]
+) -> dict[str, pl.DataFrame]:
+    """Signals, calls, corrections and outcomes of a batch of traces, as tables of `records.tables`.
+
+    `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes.
+    """
+    found = [signals.extract(trace) for trace in traces]
+    rows = [
+        _outcome_row(trace, extraction, scoring.score(trace, extraction.signals, extraction.episodes, weights))
+        | {"extraction": stamp, "blob": blobs.get(trace.id)}
+        for trace, extraction in zip(traces, found, strict=True)
+    ]
+    frames = signals.frames(found)
+    frames["outcomes"] = pl.DataFrame(rows, schema=OUTCOMES_TABLE.schema(), orient="row")
+    return frames
+
+
+def arm_of(trace: Trace) -> tuple[str | None, list[str]]:
+    """The model of the first agent turn (intention to treat, METHODS 3.1) and every model that spoke."""
+    spoke: list[str] = []
+    for step in trace.steps:
+        if step.event_class == "agent" and not step.copied:
+            model = step.model or trace.model
+            if model is not None and model not in spoke:
+                spoke.append(model)
+    if not spoke and not trace.steps and trace.model is not None:
+        spoke.append(trace.model)
+    return (spoke[0] if spoke else None), spoke
+
+
+def _outcome_row(trace: Trace, found: signals.Extraction, scored: Any) -> dict[str, Any]:
+    arm, spoke = arm_of(trace)
+    assigned = trace.assignment
+    usage = trace.totals.usage
+    outcome = trace.outcome
+    first = next((s for s in trace.steps if s.event_class in ("human", "simulated_user") and not s.copied), None)
+    times = [s.time for s in trace.steps if s.time is not None and not s.copied]
+    counted = _calls(found)
+    tokens = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None]
+    return {
+        "session": trace.id,
+        "parent": trace.parent,
+        "agent": trace.agent.name,
+        "simulator": trace.extra.get("simulator"),
+        "arm": assigned.arm if assigned is not None else arm,
+        "user": trace.user,
+        "task": trace.task.id,
+        "attempt": trace.attempt,
+        "task_type": found.task_type,
+        "task_type_by": found.task_type_by,
+        "difficulty": found.difficulty,
+        "difficulty_by": found.difficulty_by,
+        **_assignment(assigned),
+        "mixed": len(spoke) > 1,
+        "start": min(times) if times else None,
+        "outcome": None if outcome is None else _recorded(outcome.status, outcome.score),
+        "status": None if outcome is None else outcome.status,
+        **scored.signals,
+        "score": scored.score,
+        **{f"n_{kind}": scored.counts.get(kind, 0) for kind in _COUNTED},
+        **counted,
+        "prompt_chars": None if first is None else len(first.text),
+        "cost_usd": usage.cost_usd,
+        "latency_s": trace.totals.wall,
+        "tokens": sum(tokens) if tokens else None,
+    }
+
+
+_COUNTED = ("confirmation", "accept_implicit", "praise", "complaint", "correction", "execution_error")
+
+
+def _assignment(assigned: Assignment | None) -> dict[str, Any]:
+    if assigned is None:
+        return dict.fromkeys(("epoch", "unit", "assigned_stratum", "probability", "probabilities_json"))
+    return {
+        "epoch": assigned.epoch,
+        "unit": assigned.unit,
+        "assigned_stratum": assigned.stratum,
+        "probability": assigned.probability,
+        "probabilities_json": canonical(assigned.probabilities).decode(),
+    }
+
+
+def _recorded(status: str, score: float | None) -> float | None:
+    """The recorded outcome as a number: the score where there is one, else 1 for passed and 0 for other
+    scored statuses; None for excluded attempts (METHODS 0.1)."""
+    from seatrial.records import SCORED
+
+    if status not in SCORED:
+        return None
+    if score is not None:
+        return score
+    return 1.0 if status == "passed" else 0.0
+
+
+def _calls(found: signals.Extraction) -> dict[str, int]:
+    """Counts behind command reliability (METHODS 3.8)."""
+    out = dict.fromkeys(("calls_counted", "calls_ok", "calls_environment", "calls_rejected", "calls_interrupted"), 0)
+    for call in found.calls:
+        if call.outcome == "rejected":
+            out["calls_rejected"] += 1
+        elif call.outcome == "interrupted":
+            out["calls_interrupted"] += 1
+        elif call.outcome == "error" and call.cause == "environment":
+            out["calls_environment"] += 1
+        elif call.outcome in ("ok", "error"):
+            out["calls_counted"] += 1
+            out["calls_ok"] += call.outcome == "ok" or call.cause == "benign"
+    return out
