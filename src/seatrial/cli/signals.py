@@ -1,0 +1,92 @@
+"""`seatrial signals`: what was found in a session and why; how accurate the detectors are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from seatrial.cli import output
+from seatrial.cli.output import JsonOption, LevelOption, StoreOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    group = typer.Typer(
+        help="Signals: what was found, why it was kept, merged or dropped, and how accurate the detectors are.",
+        invoke_without_command=True,
+    )
+    group.callback()(explain)
+    group.command("evaluate")(evaluate)
+    app.add_typer(group, name="signals")
+
+
+def explain(
+    context: typer.Context,
+    session: Annotated[
+        str | None, typer.Option("--explain", metavar="SESSION", help="Explain every signal of this session.")
+    ] = None,
+    path: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="Read this file instead of the store.")
+    ] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count signals by model and kind; with --explain, show one session's signals with their evidence.
+
+    Examples:
+
+      seatrial signals
+
+      seatrial signals --explain 175b29b3
+
+      seatrial signals --file session.jsonl --json
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from seatrial.errors import InputError
+    from seatrial.flows import look
+
+    if session is None and path is None:
+        counts, version = look.signal_counts(store)
+        if as_json:
+            output.emit("signals", counts, data_version=version)
+            return
+        from seatrial.report import terminal
+
+        for part in terminal.signal_counts(counts):
+            output.console().print(part)
+        return
+    explained, version = look.explain(session=session, path=path, store=store)
+    if not explained:
+        raise InputError("no session found to explain", file=str(path) if path else None)
+    if as_json:
+        output.emit("signals", explained, data_version=version)
+        return
+    from seatrial.report import terminal
+
+    for one in explained:
+        for part in terminal.explanation(one):
+            output.console().print(part)
+
+
+def evaluate(
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="Labelled turns, JSONL.")],
+    level: LevelOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Precision, recall and F1 of the detectors on labelled human turns.
+
+    Example: seatrial signals evaluate --labels turns.jsonl
+    """
+    from seatrial.signals import accuracy
+
+    result = accuracy.evaluate(labels, level=level)
+    if as_json:
+        output.emit("signals evaluate", result)
+        return
+    from seatrial.report import terminal
+
+    for part in terminal.accuracy(result):
+        output.console().print(part)

@@ -1,0 +1,175 @@
+"""Sessions to a ranking: ingest, signals, scores, then the causal estimate (the main job)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from seatrial import __version__, causal, intake, scoring, signals
+from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows.extract import extract_store, fingerprint
+from seatrial.records import Dropped, Ranking, Weights
+from seatrial.store import Store, temporary_store
+
+ProgressFn = Callable[[int, int | None, str], None]
+MIN_MODELS = 2
+
+
+class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ranking may be told. `outcome` is `auto` or a column of the outcomes table (METHODS 2);
+    `baseline` is the policy that models are compared with; `user` names the one person behind all sessions
+    whose user is unknown; `where` keeps only rows whose column has that value."""
+
+    outcome: str = "auto"
+    weights: Weights = scoring.UNIT
+    baseline: str = "uniform"
+    level: float = 0.95
+    seed: int = 0
+    draws: int = 9_999
+    by: tuple[str, ...] = ("task_type",)
+    arm: str = "arm"
+    bootstrap_t: bool = False
+    where: dict[str, str] = {}
+
+
+class RankRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A ranking, what was read for it (None when a store was ranked), and the data version it used."""
+
+    ranking: Ranking
+    read: intake.IngestResult | None
+    data_version: str
+
+
+def rank_paths(
+    paths: Sequence[Path],
+    *,
+    options: RankOptions = RankOptions(),
+    assignments: Path | None = None,
+    store: Path | None = None,
+    format: str | None = None,
+    user: str | None = None,
+    redact: bool = True,
+    workers: int | None = None,
+    progress: ProgressFn | None = None,
+) -> RankRun:
+    """Read files or folders and rank the models found.
+
+    With `store` None everything happens in a temporary store that is gone afterwards; with a store and no
+    paths the store is ranked as it is.
+
+    Raises:
+        EvidenceError: nothing was left to rank; the message lists what was read and why it did not count.
+        UsageError: neither paths nor a store were given.
+    """
+    if not paths and store is None:
+        raise UsageError("nothing to rank", hint="give files or folders, or --store DIR")
+    with ExitStack() as stack:
+        opened = Store.open(store) if store is not None else stack.enter_context(temporary_store())
+        read = None
+        if paths:
+            read = intake.ingest(
+                opened,
+                list(paths),
+                format=format,
+                assignments=assignments,
+                user=user,
+                redact=redact,
+                workers=workers,
+                progress=progress,
+            )
+        extract_store(opened, options.weights, workers=workers, progress=progress)
+        ranking = rank_store(opened, options, read)
+        return RankRun(ranking=ranking, read=read, data_version=opened.data_version)
+
+
+def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | None = None) -> Ranking:
+    """Rank what a store holds; signals must be up to date (`extract_store`)."""
+    rows = store.table("outcomes").sort("session").collect()
+    rows, dropped = _eligible(rows, options)
+    if rows.is_empty():
+        raise EvidenceError(
+            "no session can be ranked" + _why_nothing(dropped, read),
+            hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
+        )
+    name, value = scoring.headline(rows, options.outcome)
+    keep = rows["session"].implode()
+    ranking = causal.rank(
+        rows,
+        outcome=name,
+        value=value,
+        calls=store.table("calls").filter(pl.col("session").is_in(keep)).collect(),
+        corrections=store.table("corrections").filter(pl.col("session").is_in(keep)).collect(),
+        baseline=options.baseline,
+        level=options.level,
+        seed=options.seed,
+        draws=options.draws,
+        by=options.by,
+        weights="fitted" if options.weights.fitted else options.weights.name,
+        basis=_basis(store, rows, options),
+        bootstrap_t=options.bootstrap_t,
+    )
+    return msgspec.structs.replace(ranking, dropped=(*dropped, *_skipped(read), *ranking.dropped))
+
+
+def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, list[Dropped]]:
+    dropped: list[Dropped] = []
+
+    def leave_out(mask: pl.Expr, what: str, why: str) -> None:
+        nonlocal rows
+        out = rows.filter(mask).height
+        if out:
+            dropped.append(Dropped(what=what, n=out, why=why))
+            rows = rows.filter(~mask)
+
+    leave_out(pl.col("parent").is_not_null(), "sub-agent traces", "part of their parent's session, not rows of their own")
+    for column, wanted in options.where.items():
+        if column not in rows.columns:
+            raise UsageError(f"no column {column!r} to select on", hint=f"columns: {', '.join(rows.columns)}")
+        leave_out(
+            pl.col(column).cast(pl.String).ne_missing(wanted), f"sessions with {column} other than {wanted}", "by --where"
+        )
+    if options.arm != "arm":
+        if options.arm not in rows.columns:
+            raise UsageError(f"no column {options.arm!r} to use as the arm", hint=f"columns: {', '.join(rows.columns)}")
+        rows = rows.with_columns(pl.col(options.arm).cast(pl.String).alias("arm"))
+    leave_out(pl.col("arm").is_null(), "sessions without a model", "no agent turn, or none that names its model")
+    return rows, dropped
+
+
+def _skipped(read: intake.IngestResult | None) -> list[Dropped]:
+    if read is None:
+        return []
+    reasons: dict[str, int] = {}
+    for skip in read.skipped:
+        reasons[skip.why] = reasons.get(skip.why, 0) + 1
+    return [Dropped(what="source records or files", n=n, why=why) for why, n in sorted(reasons.items())]
+
+
+def _why_nothing(dropped: Sequence[Dropped], read: intake.IngestResult | None) -> str:
+    parts = [f"{d.n} {d.what} ({d.why})" for d in dropped]
+    if read is not None:
+        parts.insert(0, f"{read.files['read']} files read, {read.files['kept']} kept, {read.files['skipped']} skipped")
+    return ": " + "; ".join(parts) if parts else ""
+
+
+def _basis(store: Store, rows: pl.DataFrame, options: RankOptions) -> dict[str, Any]:
+    """What the numbers rest on (METHODS 3.11)."""
+    start = rows["start"].drop_nulls()
+    versions: Mapping[str, str] = signals.versions()
+    return {
+        "seatrial": __version__,
+        "data_version": store.data_version,
+        "window": None if start.is_empty() else [start.min(), start.max()],
+        "roster": sorted(rows["arm"].unique().to_list()),
+        "harnesses": sorted(rows["agent"].drop_nulls().unique().to_list()),
+        "detectors": dict(versions),
+        "weights": {"name": options.weights.name, "fitted": options.weights.fitted},
+        "extraction": fingerprint(options.weights),
+        "seed": options.seed,
+        "where": options.where,
+    }
