@@ -15,7 +15,16 @@ from seatrial.records.loss import FileReport, Skip
 from seatrial.records.protocols import Detector, Reader, ReadLog
 from seatrial.records.run import SCORED, STATUSES, Attempt, Counts, RecordedOutcome, Status
 from seatrial.records.score import OUTCOMES, SessionScore, Weights
-from seatrial.records.signal import SIGNAL_KINDS, Episode, ErrorCause, Signal, SignalKind, Span
+from seatrial.records.signal import (
+    SIGNAL_KINDS,
+    CallFact,
+    CorrectionFact,
+    Episode,
+    ErrorCause,
+    Signal,
+    SignalKind,
+    Span,
+)
 from seatrial.records.tables import TABLES, Column, Table
 from seatrial.records.task import Task, TaskSource
 from seatrial.records.trace import (
@@ -44,9 +53,11 @@ __all__ = [
     "Agent",
     "Assignment",
     "Attempt",
+    "CallFact",
     "Check",
     "Column",
     "Consent",
+    "CorrectionFact",
     "Counts",
     "CoverageRow",
     "Design",

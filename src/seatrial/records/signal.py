@@ -83,3 +83,43 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     end: int
     task_type: str | None = None
+
+
+class CallFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one tool call (a row of the calls table; METHODS 1.3, 3.8).
+
+    `call` is the position inside the step. `command` is the head of a shell command (``git push``, ``grep``),
+    None for other tools. `cause` is set when the result is an error or a non-zero exit. `abnormal` marks an
+    ordinary result whose own output is an error. `intent` names what the call was for (tool, command head,
+    target file): a later call of the same intent can recover from this one.
+    """
+
+    session: str
+    step: int
+    call: int
+    tool: str
+    outcome: str
+    intent: str
+    call_id: str | None = None
+    model: str | None = None
+    command: str | None = None
+    cause: ErrorCause | None = None
+    exit_code: int | None = None
+    abnormal: bool = False
+    hallucinated: bool = False
+
+
+class CorrectionFact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One correction episode (a row of the corrections table; METHODS 3.8).
+
+    `turns` counts agent turns from the correction to the acceptance; None: never accepted. `ended` is
+    accepted, ended (the task or session was over first) or censored (the log was cut while live).
+    `follow_up` counts agent turns observed after the correction.
+    """
+
+    session: str
+    step: int
+    ended: str
+    follow_up: int
+    turns: int | None = None
+    model: str | None = None
