@@ -1,0 +1,84 @@
+"""The readers that come with seatrial: one line each, imported when a file of theirs turns up.
+
+Each module holds its reader as ``READER``. A new format is a new file and a new line here; third parties come
+in through the entry-point group ``seatrial.readers``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.errors import FormatError, UsageError
+from seatrial.records import Reader
+
+
+class Entry(NamedTuple):
+    """A built-in reader: format name, module, and the file suffixes (lower case) that it may sniff."""
+
+    name: str
+    module: str
+    suffixes: tuple[str, ...]
+
+    def load(self) -> Reader:
+        """Import the module and hand out its reader."""
+        reader: Reader = importlib.import_module(self.module).READER
+        return reader
+
+
+BUILT_IN: tuple[Entry, ...] = (Entry("claude-code", "seatrial.ingest.claude_code", (".jsonl",)),)
+"""Order matters only between readers that are equally sure of a file: the first wins."""
+
+
+def readers() -> tuple[Reader, ...]:
+    """Every reader: built-in ones in order, then those of plugins."""
+    return (*(entry.load() for entry in BUILT_IN), *_plugin_readers())
+
+
+def named(name: str) -> Reader:
+    """The reader of that format name.
+
+    Raises:
+        UsageError: no such format.
+    """
+    for entry in BUILT_IN:
+        if entry.name == name:
+            return entry.load()
+    plugged = _plugin_readers()
+    for reader in plugged:
+        if reader.name == name:
+            return reader
+    known = ", ".join([*(entry.name for entry in BUILT_IN), *(reader.name for reader in plugged)])
+    raise UsageError(f"there is no format named {name!r}", hint=f"one of: auto, {known}")
+
+
+def recognise(path: Path, head: bytes) -> Reader:
+    """The reader that is surest of this file, from its name and first bytes.
+
+    Raises:
+        FormatError: no reader recognises it.
+    """
+    suffix = path.suffix.lower()
+    candidates = [entry.load() for entry in BUILT_IN if suffix in entry.suffixes]
+    best: Reader | None = None
+    best_confidence = 0.0
+    for reader in (*candidates, *_plugin_readers()):
+        confidence = reader.sniff(path, head)
+        if confidence > best_confidence:
+            best, best_confidence = reader, confidence
+    if best is None:
+        raise FormatError(_unrecognised(head), hint="name the format with --format", file=str(path))
+    return best
+
+
+def _unrecognised(head: bytes) -> str:
+    if not head:
+        return "the file is empty"
+    if b"\0" in head:
+        return "a binary file that no reader recognises"
+    return "no reader recognises this file"
+
+
+def _plugin_readers() -> tuple[Reader, ...]:
+    return ()

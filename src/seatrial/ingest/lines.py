@@ -1,0 +1,49 @@
+"""Bytes to lines: split on the newline byte only, in memory bounded by the longest line that is allowed.
+
+A JSON string may hold U+2028, U+0085, form feeds or a carriage return; ``str.splitlines`` would tear such a
+record in two. Nothing but ``\\n`` ends a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+LINE_LIMIT = 64 * 1024 * 1024
+"""Longest line that is kept, in bytes, its newline included. Longer lines are skipped with a reason."""
+
+_PIECE = 1024 * 1024
+
+
+class Line(NamedTuple):
+    """One line of a file.
+
+    `number` counts from 1. `data` holds the bytes with their newline (the last line may have none); None when
+    the line is longer than the limit. `size` is its length in bytes either way.
+    """
+
+    number: int
+    data: bytes | None
+    size: int
+
+
+def lines(stream: BinaryIO, *, limit: int = LINE_LIMIT) -> Iterator[Line]:
+    """The lines of `stream`, holding one at a time; sizes add up to the bytes of the stream."""
+    readline = stream.readline
+    number = 0
+    while data := readline(limit + 1):
+        number += 1
+        if len(data) <= limit:
+            yield Line(number, data, len(data))
+            continue
+        size, last = len(data), data[-1:]
+        del data
+        while last != b"\n" and (piece := readline(_PIECE)):
+            size += len(piece)
+            last = piece[-1:]
+        yield Line(number, None, size)
+
+
+def too_long(size: int, limit: int = LINE_LIMIT) -> str:
+    """Why an over-long line was skipped, in words."""
+    return f"line of {size:,} bytes is longer than the limit of {limit:,} bytes"
