@@ -12,7 +12,16 @@ from seatrial.records.decision import (
 )
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
 from seatrial.records.loss import FileReport, Skip
-from seatrial.records.protocols import Detector, Reader, ReadLog
+from seatrial.records.protocols import (
+    AgentUnderTest,
+    Approver,
+    Conversation,
+    Counterpart,
+    Detector,
+    Reader,
+    ReadLog,
+    World,
+)
 from seatrial.records.run import SCORED, STATUSES, Attempt, Counts, RecordedOutcome, Status
 from seatrial.records.score import OUTCOMES, SessionScore, Weights
 from seatrial.records.signal import (
@@ -43,6 +52,17 @@ from seatrial.records.trace import (
     Usage,
     Validity,
 )
+from seatrial.records.world import (
+    AgentTurn,
+    Approval,
+    Gate,
+    Risk,
+    Snapshot,
+    StateChange,
+    ToolSpec,
+    UserMessage,
+    WorldStart,
+)
 
 __all__ = [
     "OUTCOMES",
@@ -51,13 +71,19 @@ __all__ = [
     "STATUSES",
     "TABLES",
     "Agent",
+    "AgentTurn",
+    "AgentUnderTest",
+    "Approval",
+    "Approver",
     "Assignment",
     "Attempt",
     "CallFact",
     "Check",
     "Column",
     "Consent",
+    "Conversation",
     "CorrectionFact",
+    "Counterpart",
     "Counts",
     "CoverageRow",
     "Design",
@@ -69,6 +95,7 @@ __all__ = [
     "Estimate",
     "EventClass",
     "FileReport",
+    "Gate",
     "ModelRow",
     "NullDistribution",
     "Power",
@@ -79,12 +106,15 @@ __all__ = [
     "Reader",
     "RecordedOutcome",
     "ResultOutcome",
+    "Risk",
     "SessionScore",
     "Signal",
     "SignalKind",
     "SignalRate",
     "Skip",
+    "Snapshot",
     "Span",
+    "StateChange",
     "Status",
     "Step",
     "Table",
@@ -93,9 +123,13 @@ __all__ = [
     "TaskSource",
     "ToolCall",
     "ToolResult",
+    "ToolSpec",
     "Totals",
     "Trace",
     "Usage",
+    "UserMessage",
     "Validity",
     "Weights",
+    "World",
+    "WorldStart",
 ]

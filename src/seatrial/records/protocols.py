@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from seatrial.records.loss import FileReport, Skip
 from seatrial.records.signal import Signal
-from seatrial.records.trace import Trace
+from seatrial.records.trace import ToolCall, ToolResult, Trace
+from seatrial.records.world import (
+    AgentTurn,
+    Approval,
+    Gate,
+    Snapshot,
+    StateChange,
+    ToolSpec,
+    UserMessage,
+    WorldStart,
+)
 
 
 class ReadLog(Protocol):
@@ -64,4 +74,95 @@ class Detector(Protocol):
         """Signals of this trace, none dropped, in step order."""
 
 
-__all__ = ["Detector", "FileReport", "ReadLog", "Reader", "Skip"]
+@runtime_checkable
+class World(Protocol):
+    """Something to act in: declared start, typed tools, and a state that can be saved, restored and compared."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """Bumped when the same start and calls would give another result."""
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]: ...
+
+    @property
+    def volatile(self) -> tuple[tuple[str, ...], ...]:
+        """Paths (``*`` matches one part) that may differ between equal runs: clocks, generated names."""
+
+    def reset(self, start: WorldStart) -> None:
+        """Begin again from `start`; the same start and calls give the same results."""
+
+    def gate(self, call: ToolCall) -> Gate | None:
+        """The gate that this proposed call would trigger in the present state. Changes nothing."""
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Execute. A bad call is a result with outcome ``error``, never an exception."""
+
+    def state(self) -> dict[str, Any]:
+        """A copy of the present state as a plain JSON value, volatile fields included."""
+
+    def state_hash(self) -> str:
+        """Hash of the state without its volatile fields."""
+
+    def snapshot(self) -> Snapshot:
+        """All that later results depend on, the world's draws included."""
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to `snapshot`, taken from a world of this name and version."""
+
+    def difference(self, before: dict[str, Any], after: dict[str, Any]) -> tuple[StateChange, ...]:
+        """Leaves that differ, in path order, volatile fields left out."""
+
+
+class Conversation(Protocol):
+    """One agent's side of one session."""
+
+    def send(self, incoming: UserMessage | tuple[ToolResult, ...]) -> AgentTurn:
+        """The agent's next turn, after words from the user or the results of the calls of its last turn."""
+
+
+@runtime_checkable
+class AgentUnderTest(Protocol):
+    """An agent that can act in any world."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def begin(self, tools: Sequence[ToolSpec], seed: int) -> Conversation:
+        """A new session. `seed` is for agents that draw; a deterministic agent ignores it."""
+
+
+class Approver(Protocol):
+    """Decides on proposed calls that a gate stopped."""
+
+    def decide(self, call: ToolCall, gate: Gate, state: dict[str, Any]) -> Approval: ...
+
+
+class Counterpart(Protocol):
+    """Whoever the agent works for: a person, a simulated user, a fixed task text."""
+
+    def open(self, state: dict[str, Any]) -> UserMessage:
+        """The first message."""
+
+    def reply(self, said: str, state: dict[str, Any]) -> UserMessage | None:
+        """The next message, given what the agent said last and the world as it now is; None: leaves."""
+
+
+__all__ = [
+    "AgentUnderTest",
+    "Approver",
+    "Conversation",
+    "Counterpart",
+    "Detector",
+    "FileReport",
+    "ReadLog",
+    "Reader",
+    "Skip",
+    "World",
+]
