@@ -13,10 +13,7 @@ from seatrial.cli.output import JsonOption, LevelOption, StoreOption
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
-    group = typer.Typer(
-        help="Signals: what was found, why it was kept, merged or dropped, and how accurate the detectors are.",
-        invoke_without_command=True,
-    )
+    group = typer.Typer(invoke_without_command=True)
     group.callback()(explain)
     group.command("evaluate")(evaluate)
     app.add_typer(group, name="signals")

@@ -1,0 +1,90 @@
+"""Every block of the documentation runs.
+
+A page runs from top to bottom in one temporary folder that holds `sessions/` (a small generated fleet with
+`arms.csv` beside it). `python` blocks share one namespace; each `sh` block runs in a shell with `seatrial` on PATH.
+Lines that set a checkout up (`git clone`, `cd seatrial`, `scripts/...`) are checked to exist and not run: the
+scripts run everything, this test included.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```([a-z]+)[^\n]*\n(.*?)^```$", re.M | re.S)
+RUN = {"python", "sh"}
+SHOWN = {"text", "json", "yaml", "toml", "csv", "jsonl"}
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from seatrial.examples import fleet
+
+    folder = tmp_path_factory.mktemp("docs")
+    fleet.generate(folder / "sessions", n=120, seed=3)
+    for arms in (folder / "sessions").glob("*.csv"):
+        arms.rename(folder / "arms.csv")
+    return folder
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    text = page.read_text()
+    return [(m.group(1), m.group(2), text[: m.start()].count("\n") + 1) for m in BLOCK.finditer(text)]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_blocks_name_a_known_language(page: Path) -> None:
+    fences = re.findall(r"^```(.*)$", page.read_text(), re.M)
+    opening = fences[0::2]
+    assert all(name.split()[0] in RUN | SHOWN if name.split() else "methods" in page.name or "house" in page.name for name in opening), opening
+
+
+def run_shell(code: str, folder: Path, where: str) -> None:
+    lines = []
+    for line in code.splitlines():
+        command = line.split("#")[0].strip()
+        if command.startswith(("git clone", "cd seatrial")):
+            continue
+        if command.startswith("scripts/"):
+            assert os.access(ROOT / command.split()[0], os.X_OK), f"{where}: {command} is not there"
+            continue
+        lines.append(line)
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+    script = "set -e\n" + "\n".join(lines)
+    done = subprocess.run(["sh", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{where}\n{code}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in pages() if any(b[0] in RUN for b in blocks(p))], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_every_block_runs(page: Path, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for item in fleet.iterdir():
+        (tmp_path / item.name).symlink_to(item)
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "docs"}
+    for language, code, line in blocks(page):
+        where = f"{page.relative_to(ROOT)}:{line}"
+        if language == "sh":
+            run_shell(code, tmp_path, where)
+        elif language == "python":
+            exec(compile("\n" * line + code, where, "exec"), namespace)
+
+
+def test_every_relative_link_resolves() -> None:
+    broken = []
+    for page in pages():
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)} -> {target}")
+    assert not broken
