@@ -6,7 +6,7 @@ record in two. Nothing but ``\\n`` ends a line here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 LINE_LIMIT = 64 * 1024 * 1024
@@ -27,8 +27,16 @@ class Line(NamedTuple):
     size: int
 
 
-def lines(stream: BinaryIO, *, limit: int = LINE_LIMIT) -> Iterator[Line]:
-    """The lines of `stream`, holding one at a time; sizes add up to the bytes of the stream."""
+def lines(
+    stream: BinaryIO,
+    *,
+    limit: int = LINE_LIMIT,
+    on_skipped: Callable[[bytes], None] | None = None,
+) -> Iterator[Line]:
+    """The lines of `stream`, holding one at a time; sizes add up to the bytes of the stream.
+
+    `on_skipped` is given the bytes of over-long lines piece by piece, e.g. to hash them.
+    """
     readline = stream.readline
     number = 0
     while data := readline(limit + 1):
@@ -36,9 +44,13 @@ def lines(stream: BinaryIO, *, limit: int = LINE_LIMIT) -> Iterator[Line]:
         if len(data) <= limit:
             yield Line(number, data, len(data))
             continue
+        if on_skipped is not None:
+            on_skipped(data)
         size, last = len(data), data[-1:]
         del data
         while last != b"\n" and (piece := readline(_PIECE)):
+            if on_skipped is not None:
+                on_skipped(piece)
             size += len(piece)
             last = piece[-1:]
         yield Line(number, None, size)
