@@ -1,0 +1,111 @@
+"""The demo's sessions: users with jobs, arms drawn by whoever is handed in, agents at work, logs on disk."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from seatrial.examples import claude_log, jobs, users, workspace
+from seatrial.examples.habits import FLEET, Profile
+from seatrial.examples.jobs import Job
+from seatrial.examples.sentences import Sentences, built_in
+from seatrial.examples.users import Persona
+from seatrial.examples.worker import agent
+from seatrial.records import Assignment, WorldStart
+from seatrial.world import Limits, SimulatedClock, Transcript, run_episode
+
+FIRST_DAY = 1_772_438_400.0
+"""2 March 2026, 08:00 UTC: sessions start in the ten hours after this, on fourteen days."""
+DAYS = 14
+MAX_JOBS = 3
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One session before anybody is assigned to it: who asks for what, where, when."""
+
+    id: str
+    persona: Persona
+    jobs: tuple[Job, ...]
+    start: WorldStart
+    time: float
+    seed: int
+
+
+class Worked(msgspec.Struct, frozen=True, kw_only=True):
+    """One session afterwards. `log` is None where none was written."""
+
+    plan: Plan
+    agent: str
+    transcript: Transcript
+    log: Path | None = None
+
+
+Assign = Callable[[Plan], Assignment]
+"""Draws the arm of a session that is about to begin, and writes its record first."""
+
+
+def plan(n: int, seed: int) -> tuple[Plan, ...]:
+    """`n` planned sessions in time order; the same (n, seed) gives the same plan, whatever agents do with it."""
+    people = users.population(seed=seed)
+    draws = random.Random(f"plan:{seed}")
+    times = sorted(FIRST_DAY + 86_400 * draws.randrange(DAYS) + 36_000 * draws.random() for _ in range(n))
+    return tuple(_planned(i, seed, draws, people, round(time, 3)) for i, time in enumerate(times))
+
+
+def _planned(i: int, seed: int, draws: random.Random, people: tuple[Persona, ...], time: float) -> Plan:
+    persona = draws.choices(people, [p.weight for p in people])[0]
+    n_jobs = 1
+    while n_jobs < MAX_JOBS and draws.random() < persona.more:
+        n_jobs += 1
+    own = draws.getrandbits(32)
+    start = workspace.start(own)
+    asked = tuple(jobs.make(kind, start.state, draws) for kind in draws.sample(list(jobs.KINDS), n_jobs))
+    name = str(uuid.UUID(int=draws.getrandbits(128), version=4))
+    return Plan(id=name, persona=persona, jobs=asked, start=start, time=time, seed=own)
+
+
+def work(planned: Plan, profile: Profile, sentences: Sentences) -> Transcript:
+    """One agent works one planned session to its end."""
+    world = workspace.world(planned.seed)
+    world.reset(planned.start)
+    user = users.SimulatedUser(planned.persona, planned.jobs, sentences, planned.seed)
+    return run_episode(
+        world,
+        agent(profile).begin(world.tools, planned.seed),
+        user,
+        limits=Limits(turns=400, calls=400),
+        approver=user,
+        clock=SimulatedClock(planned.time),
+    )
+
+
+def generate(
+    folder: Path,
+    n: int,
+    seed: int,
+    assign: Assign,
+    *,
+    sentences: Sentences | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Worked, ...]:
+    """Work `n` sessions with the arms that `assign` draws, and write one Claude Code log each under `folder`.
+
+    Sessions run in the order of their start times, which is the order in which arms are drawn. Every user has
+    a project folder of their own.
+    """
+    sentences = sentences or built_in()
+    profiles = {profile.name: profile for profile in FLEET}
+    done = []
+    for i, planned in enumerate(plan(n, seed)):
+        arm = assign(planned).arm
+        transcript = work(planned, profiles[arm], sentences)
+        session = claude_log.Session(id=planned.id, cwd=f"/home/{planned.persona.name}/harbour")
+        log = claude_log.write(folder, session, transcript.steps)
+        done.append(Worked(plan=planned, agent=arm, transcript=transcript, log=log))
+        if progress is not None:
+            progress(i + 1, n)
+    return tuple(done)
