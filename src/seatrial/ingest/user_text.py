@@ -10,10 +10,17 @@ from typing import NamedTuple
 
 from seatrial.records import EventClass
 
-_INJECTED = re.compile(
-    r"<(system-reminder|system_reminder|environment_context|environment_details|user_instructions|open_and_recently_"
-    r"viewed_files|attached_files|ide_opened_file|ide_selection|local-command-caveat)\b[^>]*>.*?</\1>",
-    re.DOTALL,
+_INJECTED = (
+    "system-reminder",
+    "system_reminder",
+    "environment_context",
+    "environment_details",
+    "user_instructions",
+    "open_and_recently_viewed_files",
+    "attached_files",
+    "ide_opened_file",
+    "ide_selection",
+    "local-command-caveat",
 )
 _WHOLE: tuple[tuple[str, str], ...] = (
     ("<command-name>", "command"),
@@ -60,10 +67,33 @@ def spoken(text: str, by: EventClass = "human") -> UserText:
             return UserText("harness", text, kind)
     if "<" not in text:
         return UserText(by, text)
-    injected = tuple(match.group(0) for match in _INJECTED.finditer(text))
+    rest, injected = _take_out(text)
     if not injected:
         return UserText(by, text)
-    rest = _INJECTED.sub("", text).strip()
+    rest = rest.strip()
     if not rest:
         return UserText("harness", text, "system_reminder")
     return UserText(by, rest, None, injected)
+
+
+def _take_out(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without injected elements, and those. An element that never ends takes nothing out."""
+    taken: list[str] = []
+    for tag in _INJECTED:
+        close = f"</{tag}>"
+        kept: list[str] = []
+        at = 0
+        while (start := text.find(f"<{tag}", at)) >= 0:
+            after = text[start + len(tag) + 1 : start + len(tag) + 2]
+            end = text.find(close, start)
+            if end < 0:
+                break
+            if after in (">", " "):
+                kept.append(text[at:start])
+                taken.append(text[start : end + len(close)])
+                at = end + len(close)
+            else:
+                kept.append(text[at : start + 1])
+                at = start + 1
+        text = "".join(kept) + text[at:]
+    return text, tuple(taken)
