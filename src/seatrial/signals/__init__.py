@@ -1,0 +1,48 @@
+"""Traces to signals: what humans said and did about an agent's work, and what its tools reported (METHODS 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seatrial.signals.settings import SignalSettings
+
+if TYPE_CHECKING:
+    from seatrial.signals.accuracy import Accuracy, evaluate, read_labels
+    from seatrial.signals.explain import Explanation, explain
+    from seatrial.signals.extract import Extraction, extract, versions
+    from seatrial.signals.tables import frames
+
+__all__ = [
+    "Accuracy",
+    "Explanation",
+    "Extraction",
+    "SignalSettings",
+    "evaluate",
+    "explain",
+    "extract",
+    "frames",
+    "read_labels",
+    "versions",
+]
+
+_HOMES = {
+    "Accuracy": "accuracy",
+    "evaluate": "accuracy",
+    "read_labels": "accuracy",
+    "Explanation": "explain",
+    "explain": "explain",
+    "Extraction": "extract",
+    "extract": "extract",
+    "versions": "extract",
+    "frames": "tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,324 @@
+"""Tool results to errors with a cause (METHODS 1.3): by tool, command and the tool's own output.
+
+The model that made the call is never consulted. Only a result's own text is evidence; prose never is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from seatrial.records import CallFact, ErrorCause, Signal, Span, Step, ToolCall, ToolResult, Trace
+from seatrial.signals import faults, shell
+
+NAME = "commands"
+VERSION = "1"
+
+_READ = 4_000
+"""Characters of a result's head and tail that are read. Tools put their error message at either end."""
+
+_COMMAND_TOOL = re.compile(
+    r"bash|shell|terminal|exec|run_?command|run_?cmd|command_?line|powershell|console|python|ipython|jupyter|script"
+    r"|run_code|code_interpreter|sandbox",
+    re.IGNORECASE,
+)
+_FILE_TOOL = re.compile(
+    r"read|view|open|cat|grep|glob|search|find|list|fetch|browse|ls\b|web|get_?file|show|snapshot|notebook|image"
+    r"|resource|diff|log",
+    re.IGNORECASE,
+)
+_COMMAND_KEYS = ("command", "cmd", "script", "code", "input", "commands")
+_TARGET_KEYS = ("file_path", "path", "filename", "notebook_path", "file", "url", "target_file", "absolute_path")
+_EXIT_TEXT = re.compile(r"\A\s*(?:Error: )?(?:Exit code|exit status|exited with code)[:\s]+(\d{1,3})\b", re.IGNORECASE)
+
+
+class Finding(NamedTuple):
+    """What one result shows: the cause (None: no error), confidence, reason and where the evidence is."""
+
+    cause: ErrorCause | None
+    confidence: float
+    why: str
+    start: int = 0
+    end: int = 0
+    abnormal: bool = False
+
+
+def command_text(call: ToolCall) -> str | None:
+    """The command line of a command-like tool call, None for other tools."""
+    if not _COMMAND_TOOL.search(call.name):
+        return None
+    for key in _COMMAND_KEYS:
+        value = call.arguments.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+            return _from_argv(value)
+    return call.raw_arguments
+
+
+def _from_argv(argv: list[Any]) -> str:
+    words = [str(v) for v in argv]
+    if len(words) >= 3 and words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh") and words[1].endswith("c"):
+        return words[2]
+    return " ".join(words)
+
+
+def intent(call: ToolCall, head: str | None) -> str:
+    """What the call was for: tool, then command head or target file."""
+    if head:
+        return f"{call.name}:{head}"
+    for key in _TARGET_KEYS:
+        value = call.arguments.get(key)
+        if isinstance(value, str):
+            return f"{call.name}:{value}"
+    return call.name
+
+
+def classify(call: ToolCall | None, result: ToolResult, line: shell.Line | None) -> Finding:
+    """Why this result is an error, or None.
+
+    `line` is the parsed command of a command-like tool; None for other tools.
+    """
+    text = _ends(result.text)
+    code = result.exit_code
+    if code is None:
+        match = _EXIT_TEXT.match(text)
+        code = int(match[1]) if match and line is not None else None
+    name = call.name if call else ""
+    if result.outcome == "rejected" or (result.outcome == "error" and faults.REJECTED.search(text[:600])):
+        return _at(result, faults.REJECTED, Finding("rejected", 1.0, "the user refused the call"))
+    if result.outcome == "interrupted" or (result.outcome == "error" and faults.INTERRUPTED.search(text[:600])):
+        return _at(result, faults.INTERRUPTED, Finding("interrupted", 1.0, "the call was interrupted"))
+    if result.outcome == "error" or (code is not None and code != 0):
+        return _failed(call, result, line, code, text)
+    if result.outcome == "unknown" and call is not None and call.validity == "unknown_tool":
+        return Finding("model", 0.95, "the tool does not exist", 0, min(len(result.text), 200))
+    return _abnormal(name, result, line)
+
+
+def _failed(call: ToolCall | None, result: ToolResult, line: shell.Line | None, code: int | None, text: str) -> Finding:
+    if hallucinated(call, result):
+        return _at(result, faults.HALLUCINATED, Finding("model", 0.95, "the tool does not exist"))
+    if faults.SIBLING.search(text[:400]):
+        found = Finding("interrupted", 0.9, "cancelled because a call beside it failed")
+        return _at(result, faults.SIBLING, found)
+    if code in faults.SIGNALS and line is not None:
+        if code == 141:
+            return Finding("benign", 0.8, "exit 141: the reader closed the pipe", 0, min(len(result.text), 120))
+        return Finding("interrupted", 0.8, f"exit {code}: stopped by a signal", 0, min(len(result.text), 120))
+    if line is not None and code is not None:
+        benign = _benign(line, code, text)
+        if benign:
+            return Finding("benign", *benign, 0, min(len(result.text), 120))
+    for fault, pattern in faults.ENVIRONMENT:
+        if pattern.search(text):
+            return _at(result, pattern, Finding("environment", 0.8, f"environment fault: {fault}"))
+    if call is not None and call.validity == "invalid":
+        return Finding("model", 0.9, "arguments that the tool refuses", 0, min(len(result.text), 200))
+    shown = "" if code is None else f"exit {code}: "
+    if faults.TIMEOUT.search(text):
+        return _at(result, faults.TIMEOUT, Finding("unknown", 0.6, f"{shown}ran out of time"))
+    if faults.MISUSE.search(text):
+        return _at(result, faults.MISUSE, Finding("model", 0.85, f"{shown}the output names an error of the call"))
+    if line is not None and code is not None and any(c.program in ("false", "exit") for c in line.deciders):
+        return Finding("model", 0.7, f"{shown}the command sets its own failure", 0, min(len(result.text), 120))
+    return Finding("unknown", 0.6, f"{shown}no known fault in the output", 0, min(len(result.text), 200))
+
+
+def _benign(line: shell.Line, code: int, text: str) -> tuple[float, str] | None:
+    """Confidence and reason if this exit code answers a question rather than reporting a failure."""
+    if not line.deciders:
+        return None
+    asked = [c for c in line.deciders if _answers(c, code)]
+    others = [c for c in line.deciders if c not in asked]
+    if not asked:
+        return None
+    head = asked[-1].head
+    body = _EXIT_TEXT.sub("", text, count=1).strip()
+    complaint = re.search(rf"^(?:\S*sh: )?{re.escape(asked[-1].program)}: ", body, re.MULTILINE)
+    if complaint or re.search(r"^\(eval\):\d+:|parse error|syntax error near", body[:300], re.MULTILINE):
+        return None
+    if not others:
+        return 0.95, f"exit {code} of {head} means no"
+    if all(c.program in faults.NOISY for c in others) and not re.search(
+        r"\b(?:error|fatal|no such file|not found|denied|cannot)\b", body[:2000], re.IGNORECASE
+    ):
+        return 0.7, f"exit {code} of {head} means no; the commands before it would have said why they failed"
+    return None
+
+
+def _answers(command: shell.Command, code: int) -> bool:
+    if command.inverted:
+        return code == 1
+    codes = faults.BENIGN_EXITS.get(command.head) or faults.BENIGN_EXITS.get(command.program)
+    if command.program == "command" or (command.program == "git" and command.head not in faults.BENIGN_EXITS):
+        return command.program == "command" and code == 1
+    return codes is not None and code in codes
+
+
+def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding:
+    text = _ends(result.text)
+    none = Finding(None, 0.0, "")
+    if not text:
+        return none
+    heads = {c.head for c in line.commands} | {c.program for c in line.commands} if line else set()
+    if line is not None:
+        if not (heads & faults.READERS):
+            for what, confidence, pattern in faults.ABNORMAL:
+                if pattern.search(text):
+                    return _at(result, pattern, _abnormal_finding(f"{what} in the output", confidence))
+        elif len(line.commands) > 1 or not heads:
+            pattern = faults.ABNORMAL[1][2]
+            if pattern.search(text[:600]):
+                return _at(result, pattern, _abnormal_finding("command not found in the output", 0.7))
+        if heads & faults.HTTP_PROGRAMS and faults.HTTP_STATUS.search(text):
+            return _at(result, faults.HTTP_STATUS, _abnormal_finding("HTTP status of 400 or more", 0.85))
+        if heads & faults.READERS:
+            return none
+        if heads & faults.HTTP_PROGRAMS and faults.DECLARED_JSON.search(text[:500]):
+            return _at(result, faults.DECLARED_JSON, _abnormal_finding("the body declares an error", 0.8))
+        return none
+    if _FILE_TOOL.search(name):
+        return none
+    for pattern in (faults.DECLARED_TEXT, faults.DECLARED_JSON):
+        if pattern.search(text[:500]):
+            return _at(result, pattern, _abnormal_finding("the body declares an error", 0.85))
+    return none
+
+
+def _abnormal_finding(why: str, confidence: float) -> Finding:
+    return Finding(None, confidence, why, abnormal=True)
+
+
+def _at(result: ToolResult, pattern: re.Pattern[str], finding: Finding) -> Finding:
+    """Put the evidence's place into a finding: the match in the whole text, else the text's beginning."""
+    match = pattern.search(result.text, 0, _READ) or pattern.search(result.text, max(0, len(result.text) - _READ))
+    if match is None:
+        return finding._replace(start=0, end=min(len(result.text), 120))
+    end = min(match.end(), match.start() + 300)
+    return finding._replace(start=match.start(), end=end)
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _READ else text[:_READ] + "\n" + text[-_READ:]
+
+
+def hallucinated(call: ToolCall | None, result: ToolResult | None) -> bool:
+    """Whether the called tool does not exist, by the source's word or the harness's refusal."""
+    if call is not None and call.validity == "unknown_tool":
+        return True
+    if result is None or result.outcome != "error":
+        return False
+    return bool(faults.HALLUCINATED.search(result.text[:200]))
+
+
+class Detected(NamedTuple):
+    """Everything that the tool results of a trace show."""
+
+    signals: list[Signal]
+    calls: list[CallFact]
+
+
+def detect(trace: Trace) -> Detected:
+    """Errors, abnormal outputs and refusals of a trace, none dropped yet, and one fact per call.
+
+    Copied steps are context and give nothing. A refusal also gives a correction candidate: with the user's
+    reason it is confident, without one it stays below the threshold.
+    """
+    signals: list[Signal] = []
+    calls: list[CallFact] = []
+    for step in trace.steps:
+        if not step.copied and (step.tool_calls or step.results):
+            _step(trace, step, signals, calls)
+    return Detected(signals, calls)
+
+
+def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]) -> None:
+    model = step.model or trace.model
+    paired = _pairs(step)
+    for position, call in enumerate(step.tool_calls):
+        index = paired.get(position)
+        result = step.results[index] if index is not None else None
+        command = command_text(call)
+        line = shell.parse(command) if command is not None else None
+        head = line.commands[-1].head if line and line.commands else None
+        if line and line.deciders:
+            head = line.deciders[-1].head
+        finding = classify(call, result, line) if result is not None else Finding(None, 0.0, "")
+        fact = CallFact(
+            session=trace.id,
+            step=step.index,
+            call=position,
+            tool=call.name,
+            outcome=result.outcome if result is not None else "unknown",
+            intent=intent(call, head),
+            call_id=call.id,
+            model=model,
+            command=head,
+            cause=finding.cause,
+            exit_code=result.exit_code if result is not None else None,
+            abnormal=finding.abnormal,
+            hallucinated=hallucinated(call, result),
+        )
+        calls.append(fact)
+        if result is not None and index is not None and (finding.cause or finding.abnormal):
+            signals.extend(_signals(trace, step, fact, finding, index))
+
+
+def _pairs(step: Step) -> dict[int, int]:
+    """Call position to result position: by id; results without an id follow the order of the calls left over."""
+    by_id = {r.call_id: i for i, r in enumerate(step.results) if r.call_id is not None}
+    paired = {p: by_id[c.id] for p, c in enumerate(step.tool_calls) if c.id in by_id}
+    loose = [i for i, r in enumerate(step.results) if r.call_id is None]
+    waiting = [p for p in range(len(step.tool_calls)) if p not in paired]
+    if len(loose) == len(waiting):
+        paired.update(zip(waiting, loose, strict=True))
+    return paired
+
+
+def _signals(trace: Trace, step: Step, fact: CallFact, finding: Finding, index: int) -> Sequence[Signal]:
+    result = step.results[index]
+    quote = result.text[finding.start : finding.end]
+    found = Signal(
+        kind="abnormal_output" if finding.abnormal else "execution_error",
+        session=trace.id,
+        step=step.index,
+        detector=NAME,
+        version=VERSION,
+        confidence=finding.confidence,
+        span=Span(start=finding.start, end=finding.end, field=f"results.{index}.text") if quote else None,
+        quote=quote,
+        time=result.time if result.time is not None else step.time,
+        model=fact.model,
+        judges_step=step.index,
+        cause=finding.cause,
+        tool=fact.tool,
+        command=fact.command,
+        call_id=fact.call_id,
+        why=finding.why,
+    )
+    if finding.cause != "rejected":
+        return (found,)
+    reason = faults.REJECTION_REASON.search(result.text)
+    start, end = reason.span("reason") if reason else (finding.start, finding.end)
+    end = min(end, start + 300)
+    quote = result.text[start:end]
+    candidate = Signal(
+        kind="correction",
+        session=trace.id,
+        step=step.index,
+        detector=NAME,
+        version=VERSION,
+        confidence=0.8 if reason else 0.6,
+        span=Span(start=start, end=end, field=f"results.{index}.text") if quote else None,
+        quote=quote,
+        time=found.time,
+        model=fact.model,
+        judges_step=step.index,
+        tool=fact.tool,
+        command=fact.command,
+        call_id=fact.call_id,
+        why="the user refused the call and said why" if reason else "the user refused the call without a word",
+    )
+    return (found, candidate)

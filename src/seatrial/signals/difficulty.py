@@ -1,0 +1,53 @@
+"""What precedes the first agent turn to a difficulty: pre-treatment, blind to model and run (METHODS 3.3).
+
+One point each for: more than 60 words; more than 200 words; two or more files or links named; two or more
+constraints ("must", "without", "only"); error text; three or more list items or steps; several parts joined ("and
+then", "also"). 0 is `low`, 1 or 2 `medium`, 3 or more `high`; no human words before the agent: `unknown`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from seatrial.records import Step
+
+VERSION = "difficulty-1"
+LEVELS = ("low", "medium", "high", "unknown")
+
+_FILE = re.compile(r"(?:[\w./-]+\.[a-z]{1,5}\b)|@[\w./-]+|https?://\S+|`[^`\n]+`", re.IGNORECASE)
+_CONSTRAINT = re.compile(
+    r"\b(?:must|without|only|never|always|at (?:most|least)|exactly|ensure|make sure|should not|don.?t|avoid|keep|within"
+    r"|at the same time|backwards? compatib\w*|muss|ohne|nur|debe|sin|deve|sem|doit|sans)\b|必须|不要|只|必ず|のみ",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(r"\b\w*(?:error|exception)\b|traceback|\bfail(?:s|ed|ing|ure)?\b|fatal:|报错|エラー", re.IGNORECASE)
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+_JOIN = re.compile(r"\b(?:and then|then|also|additionally|as well|after that|finally|next|besides|furthermore)\b", re.I)
+_WORD = re.compile(r"\w+")
+_CJK = re.compile(r"[぀-ヿ一-鿿가-힣]")
+_READ = 20_000
+
+
+def classify(steps: Sequence[Step]) -> str:
+    """The difficulty of a trace from its steps; only human words before the first own agent step are read."""
+    said = []
+    for step in steps:
+        if step.event_class == "agent" and not step.copied:
+            break
+        if step.event_class in ("human", "simulated_user") and not step.copied:
+            said.append(step.text)
+    text = "\n".join(said)[:_READ]
+    if not text.strip():
+        return "unknown"
+    words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
+    points = (
+        (words > 60)
+        + (words > 200)
+        + (len(set(_FILE.findall(text))) >= 2)
+        + (len(_CONSTRAINT.findall(text)) >= 2)
+        + bool(_ERROR.search(text))
+        + (len(_ITEM.findall(text)) >= 3)
+        + (len(_JOIN.findall(text)) >= 2)
+    )
+    return "low" if points == 0 else "medium" if points <= 2 else "high"

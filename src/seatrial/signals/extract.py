@@ -1,0 +1,121 @@
+"""One trace to everything that it shows: signals kept and dropped, episodes, call facts, correction episodes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from seatrial.records import CallFact, CorrectionFact, Episode, Signal, SignalKind, Span, Trace
+from seatrial.signals import behaviour, commands, denoise, difficulty, episodes, language, lexicon, task_type, turns
+from seatrial.signals.settings import SignalSettings
+
+DEFAULTS = SignalSettings()
+
+
+class Extraction(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in one session.
+
+    `signals` holds every detected signal in session order; `dropped_by` tells which do not count, and why.
+    `task_type_by` and `difficulty_by` are ``recorded`` or the classifier's version.
+    """
+
+    session: str
+    signals: tuple[Signal, ...]
+    episodes: tuple[Episode, ...]
+    calls: tuple[CallFact, ...]
+    corrections: tuple[CorrectionFact, ...]
+    task_type: str
+    task_type_by: str
+    difficulty: str
+    difficulty_by: str
+
+    @property
+    def kept(self) -> tuple[Signal, ...]:
+        """The signals that count."""
+        return tuple(s for s in self.signals if s.dropped_by is None)
+
+
+def versions() -> dict[str, str]:
+    """Version of every detector and classifier; a comparison across versions is refused (METHODS 0.6)."""
+    return {
+        language.NAME: f"{language.VERSION}+lexicon-{lexicon.builtin().version}",
+        commands.NAME: commands.VERSION,
+        behaviour.NAME: behaviour.VERSION,
+        "denoise": denoise.VERSION,
+        "episodes": episodes.VERSION,
+        "task_type": task_type.VERSION,
+        "difficulty": difficulty.VERSION,
+    }
+
+
+def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
+    """Everything that one trace shows (METHODS 1, 2). Pure: the same trace gives the same extraction."""
+    talk = turns.read(trace)
+    found, readings = _said(trace, talk)
+    tools = commands.detect(trace)
+    found.extend(tools.signals)
+    found.extend(behaviour.retries(trace, talk.turns))
+    found.extend(behaviour.transfers(trace, tools.calls, settings))
+    found.extend(behaviour.abandonment(trace, talk, settings))
+    found.extend(behaviour.feedback(trace))
+    unhappy = frozenset(
+        s.step
+        for s in found
+        if (s.kind == "correction" and s.confidence >= settings.correction_threshold and s.cause is None)
+        or s.kind == "retry_request"
+    )
+    found.extend(behaviour.upgrades(trace, talk.turns, unhappy))
+    signals = denoise.denoise(found, talk.agent_steps, settings)
+    kinds: dict[int, set[str]] = {}
+    for signal in signals:
+        merged = signal.dropped_by is not None and signal.dropped_by.startswith("merged_into")
+        if signal.dropped_by is None or merged:
+            kinds.setdefault(signal.step, set()).add(signal.kind)
+    tasks = episodes.split(trace, talk.turns, {i: frozenset(k) for i, k in kinds.items()}, readings)
+    first = talk.turns[0].step.text if talk.turns else ""
+    return Extraction(
+        session=trace.id,
+        signals=signals,
+        episodes=tasks,
+        calls=tuple(tools.calls),
+        corrections=episodes.corrections(
+            trace, talk, signals, tasks, accept_implicit=settings.accept_implicit_confirms
+        ),
+        task_type=trace.task.type or task_type.classify(first),
+        task_type_by="recorded" if trace.task.type else task_type.VERSION,
+        difficulty=trace.task.difficulty or difficulty.classify(trace.steps),
+        difficulty_by="recorded" if trace.task.difficulty else difficulty.VERSION,
+    )
+
+
+def _said(trace: Trace, talk: turns.Conversation) -> tuple[list[Signal], dict[int, language.Reading]]:
+    """Signals of the human turns, none dropped, and how each turn was read. Without agent work: no verdict."""
+    found: list[Signal] = []
+    readings: dict[int, language.Reading] = {}
+    version = versions()[language.NAME]
+    for turn in talk.turns:
+        if not turn.worked or turn.agent is None:
+            continue
+        text = turn.step.text
+        reading = language.read(text, turn.before, interrupted=turn.interrupted)
+        readings[turn.step.index] = reading
+        for verdict in language.verdicts(reading, len(text)):
+            start, end = verdict.start, verdict.end
+            found.append(
+                Signal(
+                    kind=cast(SignalKind, verdict.kind),
+                    session=trace.id,
+                    step=turn.step.index,
+                    detector=language.NAME,
+                    version=version,
+                    confidence=verdict.confidence,
+                    span=Span(start=start, end=end) if end > start else None,
+                    quote=text[start:end],
+                    time=turn.step.time,
+                    model=turns.model_of(turn.agent, trace),
+                    judges_step=turn.agent.index,
+                    why=verdict.why,
+                )
+            )
+    return found, readings

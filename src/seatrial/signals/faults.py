@@ -1,0 +1,133 @@
+"""Words in tool output that name a fault, and command exits that mean "no" rather than failure (METHODS 1.3).
+
+Everything here is read from the tool's own output, never from prose and never with an eye on the model.
+"""
+
+from __future__ import annotations
+
+import re
+
+# (i) Environment: permission, network, disk, quota, service unavailable (METHODS 1.4).
+ENVIRONMENT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE | re.MULTILINE))
+    for name, pattern in (
+        (
+            "permission",
+            r"permission denied|operation not permitted|access is denied|\bEACCES\b|\bEPERM\b|read-only file system"
+            r"|sudo: a (?:terminal|password) is required|sandbox[- ](?:denied|restriction)|interactive authentication",
+        ),
+        (
+            "network",
+            r"could not resolve (?:host|proxy)|temporary failure in name resolution|name or service not known"
+            r"|connection (?:refused|reset|timed out)|network is unreachable|no route to host"
+            r"|\bECONNREFUSED\b|\bECONNRESET\b|\bETIMEDOUT\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bENETUNREACH\b"
+            r"|tls handshake timeout|i/o timeout|ssl(?:error| connect error)|failed to connect to",
+        ),
+        ("disk", r"no space left on device|disk quota exceeded|\bENOSPC\b|disk (?:is )?full|cannot allocate memory"),
+        (
+            "quota",
+            r"rate limit(?: exceeded|ed)|too many requests|quota (?:exceeded|exhausted)|usage limit reached"
+            r"|insufficient[_ ]quota|overloaded_error",
+        ),
+        (
+            "service",
+            r"service (?:is )?(?:temporarily )?unavailable|\b50[234] (?:bad gateway|service|gateway)"
+            r"|bad gateway|gateway time-?out|internal server error|cannot connect to the docker daemon"
+            r"|index\.lock['\"]?: file exists|resource temporarily unavailable|server is overloaded",
+        ),
+    )
+)
+
+# Tool-level messages by which a harness reports that it never ran the call, or that the agent misused the tool.
+SIBLING = re.compile(r"sibling tool call errored|cancelled: parallel tool call", re.IGNORECASE)
+HALLUCINATED = re.compile(
+    r"no such tool|unknown tool|tool [\"'`]?[\w.:-]+[\"'`]? (?:not found|does not exist|is not available|is unknown)"
+    r"|(?:does not|doesn't) have (?:a )?tool|unsupported tool|unsupported call|unrecognized function",
+    re.IGNORECASE,
+)
+MISUSE = re.compile(
+    r"no such file or directory|does not exist|not (?:been )?found|has not been read|no matches found"
+    r"|string to replace|old_string|inputvalidationerror|invalid (?:argument|option|input|params|syntax|flag)"
+    r"|unrecognized (?:argument|option)|unknown (?:option|flag|command|skill|argument|switch)|missing required"
+    r"|required (?:parameter|argument|flag)|usage:|parse error|syntax ?error|unexpected (?:token|end)|traceback"
+    r"|\w+error\b|exception|\berror[:\[]|\bfatal:|command not found|undefined|cannot find|could not|unable to"
+    r"|failed|\bfail\b|conflict|not a (?:git repository|directory)|is a directory|already exists|modified since"
+    r"|did you mean|too (?:large|long)|exceeds|mismatch|panic:|assert|✗|✘|❌",
+    re.IGNORECASE,
+)
+TIMEOUT = re.compile(r"command timed out|timed out after|deadline exceeded|timeout expired", re.IGNORECASE)
+INTERRUPTED = re.compile(r"\[?request interrupted by user|interrupted by (?:the )?user|user aborted", re.IGNORECASE)
+REJECTED = re.compile(
+    r"user (?:doesn't|does not|didn't) want to (?:proceed|take)|(?:rejected|denied|declined) by (?:the )?user"
+    r"|user (?:has )?(?:rejected|denied|declined|refused)",
+    re.IGNORECASE,
+)
+REJECTION_REASON = re.compile(
+    r"(?:the user said|user (?:feedback|provided the following reason[^:]*)|reason given)\s*:\s*(?P<reason>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# Programs whose exit codes answer a question. The set holds the codes that mean "no", "different" or "none".
+BENIGN_EXITS: dict[str, frozenset[int]] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "git grep"), frozenset({1})),
+    **dict.fromkeys(("diff", "cmp", "colordiff", "comm", "git diff", "delta", "dircmp"), frozenset({1})),
+    **dict.fromkeys(("test", "[", "[["), frozenset({1})),
+    **dict.fromkeys(("which", "type", "hash", "whereis"), frozenset({1})),
+    **dict.fromkeys(("pgrep", "pkill", "pidof", "fuser", "lsof"), frozenset({1})),
+    "git check-ignore": frozenset({1}),
+    "git merge-base": frozenset({1}),
+    "git show-ref": frozenset({1}),
+    "git config": frozenset({1}),
+    "git symbolic-ref": frozenset({1}),
+    "systemctl is-active": frozenset({3}),
+    "systemctl is-enabled": frozenset({1}),
+    "expr": frozenset({1}),
+    "let": frozenset({1}),
+    "fzf": frozenset({1}),
+}
+# Programs that hardly ever fail without saying so on stderr: with a silent output they are not the one that failed.
+NOISY = frozenset(
+    {
+        *("cd", "ls", "cat", "echo", "printf", "export", "set", "source", ".", "pwd", "mkdir", "cp", "mv", "rm"),
+        *("head", "tail", "sed", "awk", "sort", "uniq", "wc", "cut", "tr", "find", "touch", "chmod", "git", "go"),
+        *("npm", "pnpm", "yarn", "bun", "cargo", "python", "python3", "node", "pip", "uv", "docker", "curl", "jq"),
+        *("make", "sleep", "date", "tee", "true", ":", "rustc", "gcc", "tar", "unzip", "gh", "mise", "popd", "pushd"),
+    }
+)
+SIGNALS: dict[int, str] = {130: "interrupt", 141: "closed pipe"}
+
+# Programs that print other files' text: an error message inside it is data, not an error of the command.
+READERS = frozenset(
+    {
+        *("cat", "head", "tail", "less", "more", "bat", "sed", "awk", "grep", "egrep", "fgrep", "rg", "ag", "ack"),
+        *("git show", "git diff", "git log", "git grep", "git blame", "strings", "xxd", "jq", "cut", "sort", "uniq"),
+        *("echo", "printf", "diff", "nl", "tac", "zcat", "journalctl", "docker logs", "kubectl logs", "yq"),
+        *("gh run", "gh pr", "gh issue", "gh api", "find", "xargs", "tee", "column", "fold", "wc"),
+    }
+)
+
+ABNORMAL: tuple[tuple[str, float, re.Pattern[str]], ...] = (
+    ("traceback", 0.9, re.compile(r"^[ \t]*Traceback \(most recent call last\):$", re.MULTILINE)),
+    (
+        "command not found",
+        0.9,
+        re.compile(r"^\S*(?:sh|eval\)|line \d+)?:.{0,80}: (?:command )?not found$", re.MULTILINE),
+    ),
+    ("command not found", 0.9, re.compile(r"^\S*(?:sh|eval\)):(?:\d+:)? command not found: \S+", re.MULTILINE)),
+    ("fatal", 0.85, re.compile(r"^fatal: \S.*", re.MULTILINE)),
+    ("panic", 0.85, re.compile(r"^panic: \S.*", re.MULTILINE)),
+)
+HTTP_STATUS = re.compile(
+    r"^(?:< )?HTTP/[\d.]+ (?P<code>[45]\d\d)\b.*|^(?:http_?code|http status|status(?: code)?)\s*[:=]\s*(?P<alt>[45]\d\d)\b.*",
+    re.IGNORECASE | re.MULTILINE,
+)
+HTTP_PROGRAMS = frozenset({"curl", "wget", "http", "https", "httpie", "xh"})
+DECLARED_TEXT = re.compile(
+    r"\A\s*(?:error|err|exception|fatal error|fehler|erreur)\s*[:\-–]\s*\S.{0,200}", re.IGNORECASE
+)
+DECLARED_JSON = re.compile(
+    r"\A\s*\{.{0,400}?\"(?:error|errors|error_message|errorMessage)\"\s*:\s*(?:\"[^\"]+\"|\{\s*\"|\[\s*[{\"]|true)"
+    r"|\A\s*\{.{0,400}?\"(?:is_?error|isError)\"\s*:\s*true"
+    r"|\A\s*\{.{0,400}?\"(?:success|ok)\"\s*:\s*false",
+    re.DOTALL,
+)

@@ -1,0 +1,125 @@
+"""The reviewed lexicon as records: cues, context weights and biases, checked as they are read."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from functools import lru_cache
+from importlib import resources
+from typing import Literal, get_args
+
+import msgspec
+
+from seatrial.errors import InputError
+
+Where = Literal["any", "start", "sentence", "whole", "end"]
+KINDS = ("confirmation", "accept_implicit", "praise", "complaint", "correction", "retry_request", "escalation")
+CONTEXTS = (
+    "agent-asks",
+    "agent-reports",
+    "agrees-to-ship",
+    "interrupted",
+    "is-question",
+    "short",
+    "long",
+    "shouting",
+    "pasted",
+    "exclaims",
+)
+_LEFT, _RIGHT = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
+
+
+class Cue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A family of phrases with its points of log-odds by kind (positive for, negative against)."""
+
+    id: str
+    patterns: tuple[str, ...]
+    weights: dict[str, float]
+    where: Where = "any"
+    text: Literal["said", "raw"] = "said"
+    bound: bool = True
+
+    def alternation(self) -> str:
+        """All phrases as one group, in the syntax that RE2 and `re` share."""
+        return "(?:" + "|".join(self.patterns) + ")"
+
+
+class Context(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact about the turn or the agent's turn before it, with its points."""
+
+    id: str
+    weights: dict[str, float]
+
+
+class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole reviewed file. `openers` is skipped before ``start``, ``sentence`` and ``whole`` cues."""
+
+    version: str
+    openers: str
+    bias: dict[str, float]
+    cue: tuple[Cue, ...]
+    context: tuple[Context, ...]
+
+    def re2_pattern(self, cue: Cue) -> str:
+        """The cue with its position and letter boundaries, for RE2 (whose own word boundary is ASCII-only)."""
+        return self._placed(cue, _LEFT if cue.bound else "", _RIGHT if cue.bound else "")
+
+    def python_pattern(self, cue: Cue) -> re.Pattern[str]:
+        """The same for `re`: the oracle, and what finds the place of the evidence (group 1)."""
+        left, right = (r"(?<!\w)", r"(?!\w)") if cue.bound else ("", "")
+        return re.compile(self._placed(cue, left, right).replace(r"[^\pL\pN_]", r"\W"))
+
+    def _placed(self, cue: Cue, left: str, right: str) -> str:
+        body = "(" + cue.alternation() + ")"
+        lead = r"\s*" + self.openers
+        match cue.where:
+            case "start":
+                return f"^{lead}{body}{right}"
+            case "sentence":
+                return rf"(?:^|[.!?…\n;:]|\s-)[\s*•)-]*{self.openers}{body}{right}"
+            case "whole":
+                return rf"^{lead}{body}[\s.!?…]*$"
+            case "end":
+                return rf"{left}{body}[\s.!?…]*$"
+            case _:
+                return f"{left}{body}{right}"
+
+
+def parse(text: str, *, file: str | None = None) -> Lexicon:
+    """Read a lexicon.
+
+    Raises:
+        InputError: not TOML, an unknown key, kind, place or context, or a pattern that does not compile.
+    """
+    try:
+        raw = tomllib.loads(text)
+        openers = raw.pop("openers", None) or ""
+        lexicon = msgspec.convert({**raw, "openers": openers}, Lexicon)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"the lexicon cannot be read: {error}", hint="see signals/lexicon.toml", file=file) from error
+    seen: set[str] = set()
+    for part in (*lexicon.cue, *lexicon.context):
+        unknown = set(part.weights) - set(KINDS)
+        if unknown or part.id in seen or not all(math.isfinite(w) for w in part.weights.values()):
+            what = f"unknown kinds {sorted(unknown)}" if unknown else "a repeated id or a weight that is not finite"
+            raise InputError(f"lexicon entry {part.id!r}: {what}", hint=f"kinds are {', '.join(KINDS)}", file=file)
+        seen.add(part.id)
+    for context in lexicon.context:
+        if context.id not in CONTEXTS:
+            raise InputError(f"unknown context {context.id!r}", hint=f"contexts are {', '.join(CONTEXTS)}", file=file)
+    for cue in lexicon.cue:
+        try:
+            lexicon.python_pattern(cue)
+        except re.error as error:
+            raise InputError(f"cue {cue.id!r}: {error}", hint="use syntax that RE2 and re share", file=file) from error
+    return lexicon
+
+
+@lru_cache(maxsize=1)
+def builtin() -> Lexicon:
+    """The lexicon that ships with seatrial."""
+    return parse(resources.files("seatrial.signals").joinpath("lexicon.toml").read_text("utf-8"), file="lexicon.toml")
+
+
+WHERES: tuple[str, ...] = get_args(Where)

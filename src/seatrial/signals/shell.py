@@ -1,0 +1,157 @@
+"""Which programs a shell command line runs, and which of them can have set its exit code.
+
+A small reader of POSIX-like command lines: quotes, ``&&``, ``||``, ``;``, pipes, groups, assignments, wrappers
+(`sudo`, `timeout 10`, ``bash -c``). It never runs anything, and it does not expand variables or globs.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""
+    \#[^\n]*                                  # comment (only where a word could start; see _tokens)
+  | &&|\|\||;;|\|&|[;|&\n()]                  # operators
+  | (?:[^\s;|&()'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"])+   # a word; a lone quote is kept as a character
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+_ASSIGNMENT = re.compile(r"\w+\+?=")
+_REDIRECT = re.compile(r"\d*(?:>>?|<<?<?|>&|&>)")
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
+_WRAPPERS = frozenset(
+    {"sudo", "env", "nice", "nohup", "timeout", "gtimeout", "command", "builtin", "exec", "stdbuf", "doas", "xargs"}
+)
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})
+_SUBCOMMANDS = frozenset(
+    {
+        *("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "kubectl", "gh", "pip", "uv", "poetry"),
+        *("mise", "make", "brew", "apt", "apt-get", "dotnet", "mvn", "gradle", "terraform", "aws", "nix", "conda"),
+        *("helm", "systemctl", "just", "rake", "bundle", "composer", "deno", "az", "gcloud", "supabase", "vercel"),
+    }
+)
+_MAX = 20_000
+"""Characters of a command line that are read; what follows can no longer change its head in practice."""
+
+
+class Command(NamedTuple):
+    """One simple command: `head` (``grep``, ``git push``), its program, whether ``!`` inverts it, its words."""
+
+    head: str
+    program: str
+    inverted: bool
+    words: tuple[str, ...]
+
+
+class Line(NamedTuple):
+    """A parsed line: every command in order, and those whose failure can be the line's exit code."""
+
+    commands: tuple[Command, ...]
+    deciders: tuple[Command, ...]
+
+
+_NONE = Line((), ())
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Line:
+    """Read a command line.
+
+    In ``a && b`` either can have failed; in ``a || b``, ``a ; b`` and ``a | b`` only b decides.
+    """
+    text = _HEREDOC.sub("\n", text[:_MAX])
+    commands: list[Command] = []
+    deciders: list[Command] = []
+    words: list[str] = []
+    pending = "start"
+
+    def close(operator: str) -> None:
+        nonlocal pending, words
+        found = _simple(words)
+        words = []
+        if found.commands:
+            commands.extend(found.commands)
+            if pending != "&&":
+                deciders.clear()
+            deciders.extend(found.deciders)
+            pending = operator
+        elif operator == "&&" or pending == "start":
+            pending = operator
+
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token in ("&&", "||", ";", ";;", "|", "|&", "&", "\n", "(", ")"):
+            if token == "\n" and text[match.start() - 1 : match.start()] == "\\":
+                continue
+            if token == "&" and text[match.start() - 1 : match.start()] in (">", "<"):
+                continue
+            close("|" if token == "|&" else token)
+        elif token.startswith("#") and not words:
+            continue
+        else:
+            words.append(token)
+    close("end")
+    return Line(tuple(commands), tuple(deciders))
+
+
+def _simple(words: list[str]) -> Line:
+    """The command behind keywords, assignments and wrappers; a whole line for ``bash -c``; empty for none."""
+    inverted = False
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word in _KEYWORDS:
+            inverted ^= word == "!"
+            at += 1
+        elif _ASSIGNMENT.match(word) or _REDIRECT.match(word):
+            at += 1
+        elif _program(word) in _WRAPPERS:
+            at += 1
+            while at < len(words) and (words[at].startswith("-") or words[at][:1].isdigit()):
+                at += 1
+        elif _program(word) in ("for", "case", "select", "function"):
+            return _NONE
+        else:
+            break
+    if at >= len(words):
+        return _NONE
+    program = _program(words[at])
+    rest = words[at + 1 :]
+    if program in _SHELLS:
+        for i, word in enumerate(rest[:-1]):
+            if word.startswith("-") and word.endswith("c"):
+                return parse(_unquote(rest[i + 1]))
+    head = program
+    if program in _SUBCOMMANDS:
+        sub = _subcommand(rest)
+        head = f"{program} {sub}" if sub else program
+    one = (Command(head, program, inverted, tuple(rest)),)
+    return Line(one, one)
+
+
+def _subcommand(rest: list[str]) -> str | None:
+    skip = False
+    for word in rest:
+        if skip:
+            skip = False
+        elif word in ("-C", "-c", "--repo", "-R", "--filter", "-w", "--prefix"):
+            skip = True
+        elif not word.startswith("-"):
+            plain = _unquote(word)
+            return plain if re.fullmatch(r"[\w:.-]{1,40}", plain) else None
+    return None
+
+
+def _program(word: str) -> str:
+    name = _unquote(word).rsplit("/", 1)[-1]
+    return name if len(name) <= 60 else name[:60]
+
+
+def _unquote(word: str) -> str:
+    if len(word) >= 2 and word[0] == word[-1] and word[0] in "'\"":
+        inner = word[1:-1]
+        return inner.replace('\\"', '"') if word[0] == '"' else inner
+    return word.lstrip("\\")
