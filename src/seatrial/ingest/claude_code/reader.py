@@ -61,7 +61,7 @@ class _Reading:
 
     def traces(self) -> Iterator[Trace]:
         log = self._log
-        with self._path.open("rb") as stream:
+        with self._path.open("rb", buffering=1 << 18) as stream:
             for number, data, size in lines(stream, on_skipped=lambda piece: self._hash.update(piece)):
                 if data is None:
                     log.skip(number, too_long(size), size)
