@@ -1,0 +1,33 @@
+"""A ranking to sections: the plan that terminal, page and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seatrial.records import Ranking
+from seatrial.report.chapters import answer, measures, trust
+from seatrial.report.section import Section
+
+
+def ranking(r: Ranking, sections: Sequence[Section] = ()) -> tuple[Section, ...]:
+    """All sections of a report on `r`, in reading order, with other flows' `sections` at their places."""
+    return tuple(
+        section
+        for section in (
+            answer.verdict(r),
+            answer.models(r),
+            *(s for s in sections if s.place == "answer"),
+            measures.dimensions(r),
+            measures.signals(r),
+            measures.by_type(r),
+            trust.null(r),
+            trust.power(r),
+            trust.sensitivity(r),
+            trust.robustness(r),
+            trust.dropped(r),
+            *(s for s in sections if s.place == "end"),
+            trust.reading(r),
+            trust.basis(r),
+        )
+        if section is not None
+    )

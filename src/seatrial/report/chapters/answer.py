@@ -1,0 +1,213 @@
+"""The verdict and the answer: may differences be believed, and which model did better by how much?"""
+
+from __future__ import annotations
+
+from seatrial.records import ModelRow, Ranking
+from seatrial.report import numbers, words
+from seatrial.report.numbers import join, some
+from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
+from seatrial.report.text import clean, name
+
+
+def ordered(r: Ranking) -> list[ModelRow]:
+    """Ranked models by rank, then unranked ones by estimate, then those without one."""
+
+    def key(m: ModelRow) -> tuple[int, float, str]:
+        if m.rank is not None:
+            return (0, m.rank.value, m.model)
+        if m.net_improvement is not None:
+            return (1, -m.net_improvement.value, m.model)
+        return (2, 0.0, m.model)
+
+    return sorted(r.models, key=key)
+
+
+def decimals(r: Ranking) -> int | None:
+    """One decimal, two when intervals are narrower than one point."""
+    widths = [
+        e.high - e.low
+        for m in r.models
+        if (e := m.net_improvement) is not None and e.low is not None and e.high is not None
+    ]
+    narrow = words.outcome_unit(r) == "points" and widths and sorted(widths)[len(widths) // 2] < 0.01
+    return 2 if narrow else None
+
+
+def verdict(r: Ranking) -> Section:
+    """The design verdict with its checks (METHODS 3.6)."""
+    return Section(
+        key="verdict",
+        heading=f"Design verdict: {words.VERDICT_NAME[r.design.verdict].lower()}",
+        paragraphs=(words.VERDICT_MEANS[r.design.verdict],),
+        items=tuple(words.sentence(text) for text in r.design.caveats),
+        checks=r.design.checks,
+    )
+
+
+def models(r: Ranking) -> Section:
+    """The ranking itself, titled as its design allows."""
+    rows = ordered(r)
+    return Section(
+        key="models",
+        heading=r.design.title[:1].upper() + r.design.title[1:],
+        paragraphs=summary(r),
+        charts=(forest(r, rows),) if any(m.net_improvement for m in rows) else (),
+        tables=(_table(r, rows),),
+        notes=reasons(r, rows),
+    )
+
+
+def summary(r: Ranking) -> tuple[str, ...]:
+    """The answer in a few sentences, read off the intervals and never beyond them."""
+    unit, places = words.outcome_unit(r), decimals(r)
+    rows = [m for m in ordered(r) if m.net_improvement is not None]
+    if not rows:
+        return ("No net improvement can be estimated from these sessions; the reasons are below.",)
+    best = max(rows, key=lambda m: m.net_improvement.value if m.net_improvement else 0.0)
+    e = best.net_improvement
+    assert e is not None
+    measure = "percentage points" if unit == "points" else "units"
+    value = numbers.number(e.value, unit, places)
+    span = (
+        "with no defensible interval"
+        if e.low is None or e.high is None
+        else f"{numbers.level(e.level)} interval {numbers.number(e.low, unit, places)} to "
+        f"{numbers.number(e.high, unit, places)}"
+    )
+    verb = "has the highest estimate" if words.is_causal(r) else "did best in these sessions"
+    first = f"{name(best.model)} {verb}: {value} {measure} against {words.baseline(r)} ({span})."
+    return (first, *_told_apart(r, rows), *_places(r))
+
+
+def _told_apart(r: Ranking, rows: list[ModelRow]) -> tuple[str, ...]:
+    known = [(m, m.simultaneous) for m in rows if m.simultaneous is not None]
+    if not known:
+        return ("No model has a simultaneous interval, so none is called better or worse than the baseline.",)
+    above = [name(m.model) for m, (low, _) in known if low > 0]
+    below = [name(m.model) for m, (_, high) in known if high < 0]
+    rest = [name(m.model) for m, (low, high) in known if low <= 0 <= high]
+    parts = []
+    if above:
+        parts.append(f"above the baseline: {join(above)}")
+    if below:
+        parts.append(f"below it: {join(below)}" if above else f"below the baseline: {join(below)}")
+    if rest:
+        where = "not told apart from it" if parts else "no model is told apart from the baseline"
+        parts.append(f"{where}: {some(rest)}" if parts else where)
+    return ("All models considered together, " + "; ".join(parts) + ".",)
+
+
+def _places(r: Ranking) -> tuple[str, ...]:
+    ranked = [m for m in ordered(r) if m.rank is not None]
+    if not ranked:
+        return ()
+    first = [name(m.model) for m in ranked if m.rank is not None and m.rank.low == 1]
+    if len(first) == 1:
+        text = f"Only {first[0]} can hold first place"
+    elif len(first) == len(ranked):
+        text = "The data leave open which model is first"
+    else:
+        text = f"First place lies between {some(first)}"
+    return (text + f" (rank intervals, {words.ranking_level(r)} for all of them together).",)
+
+
+def reasons(r: Ranking, rows: list[ModelRow]) -> tuple[str, ...]:
+    """Why something of a model is missing: no estimate, no interval, no rank; equal reasons are told once."""
+    found: dict[str, list[str]] = {}
+    for m in rows:
+        e = m.net_improvement
+        if m.why:
+            found.setdefault(m.why, []).append(name(m.model))
+        if e is not None and e.low is None and e.why and e.why != m.why:
+            found.setdefault(e.why, []).append(name(m.model))
+    notes = [f"{some(who)}: {words.sentence(clean(why))}" for why, who in found.items()]
+    mixed = [(m, m.mixed_share) for m in rows if m.mixed_share]
+    if mixed:
+        shares = ", ".join(f"{name(m.model)} {numbers.number(s, 'percent')}" for m, s in mixed)
+        notes.append(f"Sessions that also used another model count for the one that began them: {shares}.")
+    return tuple(notes)
+
+
+def mark(r: Ranking, m: ModelRow) -> Mark:
+    """A model's row in a forest plot."""
+    e, unit, places = m.net_improvement, words.outcome_unit(r), decimals(r)
+    low, high = m.simultaneous or (None, None)
+    return Mark(
+        label=name(m.model),
+        value=None if e is None else e.value,
+        low=None if e is None else e.low,
+        high=None if e is None else e.high,
+        band_low=low,
+        band_high=high,
+        rank=m.rank,
+        text=numbers.estimate(e, unit, places).replace(" (no interval)", ""),
+        why=m.why or "no estimate",
+    )
+
+
+def forest(r: Ranking, rows: list[ModelRow]) -> Chart:
+    """Net improvement with pointwise and simultaneous intervals, and ranks with theirs."""
+    unit, at = words.outcome_unit(r), words.ranking_level(r)
+    parts = [
+        f"{name(m.model)}: {numbers.estimate(m.net_improvement, unit, decimals(r))}, rank {numbers.rank(m.rank)}"
+        for m in rows
+    ]
+    bands = any(m.simultaneous for m in rows)
+    hollow = any(m.net_improvement is not None and m.net_improvement.low is None for m in rows)
+    return Chart(
+        title="Net improvement in " + ("percentage points" if unit == "points" else "outcome units"),
+        description="One row per model, best estimate first. " + "; ".join(parts) + ".",
+        panels=(Panel(marks=tuple(mark(r, m) for m in rows), unit=unit, zero=0.0),),
+        legend=(
+            ("value", "estimate"),
+            ("interval", f"{at} interval, this model alone"),
+            *((("band", f"{at} interval, all models together"),) if bands else ()),
+            *((("hollow", "estimate without a defensible interval"),) if hollow else ()),
+        ),
+        less="worse than the baseline",
+        more="better",
+        n_ranks=len([m for m in rows if m.rank is not None]) or None,
+    )
+
+
+def _table(r: Ranking, rows: list[ModelRow]) -> Table:
+    unit, at, places = words.outcome_unit(r), words.ranking_level(r), decimals(r)
+    extra = [
+        (label, field)
+        for label, field in (
+            ("Unadjusted", "raw"),
+            ("With labels (PPI++)", "ppi"),
+            ("Net benefit", "net_benefit"),
+        )
+        if any(getattr(m, field) is not None for m in rows)
+    ]
+    columns = [
+        Column(head="Model", name=True),
+        Column(head="Rank [low–high]", right=True),
+        Column(head=f"{'Points' if unit == 'points' else 'Net improvement'} [{at}]", right=True),
+        Column(head="All models together", right=True),
+        Column(head="Against the others", right=True),
+        Column(head="p", right=True),
+        *(Column(head=label, right=True) for label, _ in extra),
+        Column(head="Mean outcome", right=True),
+        Column(head="Sessions", right=True),
+        Column(head="Clusters", right=True),
+        Column(head="G*", right=True),
+    ]
+    cells = tuple(
+        (
+            name(m.model),
+            numbers.rank(m.rank),
+            numbers.stacked(m.net_improvement, unit, places),
+            numbers.interval(*m.simultaneous, unit, places) if m.simultaneous else None,
+            numbers.stacked(m.versus_others, unit, places),
+            numbers.p_value(m.p_value),
+            *(numbers.stacked(getattr(m, field), unit, places) for _, field in extra),
+            numbers.stacked(m.mean, words.mean_unit(r)),
+            numbers.count(m.n_sessions),
+            numbers.count(m.n_clusters),
+            numbers.effective(m.g_effective),
+        )
+        for m in rows
+    )
+    return Table(caption="Every model's numbers", columns=tuple(columns), rows=cells)

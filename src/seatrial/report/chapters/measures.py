@@ -1,0 +1,404 @@
+"""What is behind the answer: sub-dimensions, signal rates and their coverage, and each task type's own ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from seatrial.records import ModelRow, Ranking
+from seatrial.report import numbers, words
+from seatrial.report.chapters import answer
+from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
+from seatrial.report.text import clean, name
+
+MODEL = Column(head="Model", name=True)
+
+
+def keys(maps: Iterable[dict[str, Any]], first: Iterable[str] = ()) -> list[str]:
+    """The union of the maps' keys: `first` in its order, then the others as met."""
+    met = dict.fromkeys(key for m in maps for key in m)
+    known = [key for key in first if key in met]
+    return known + [key for key in met if key not in known]
+
+
+def listed(found: dict[str, list[str]]) -> tuple[str, ...]:
+    """Reasons with who they concern, equal reasons once."""
+    return tuple(f"{why[:1].upper() + why[1:]}: {numbers.some(who)}" for why, who in found.items())
+
+
+def dimensions(r: Ranking) -> Section | None:
+    """Sub-dimensions (METHODS 3.8), with the composite beside them, never part of the ranking."""
+    rows = answer.ordered(r)
+    names = keys((m.dimensions for m in rows), words.DIMENSIONS)
+    if not names:
+        return None
+    missing: dict[str, list[str]] = {}
+    for m in rows:
+        for key in names:
+            d = m.dimensions.get(key)
+            if d is not None and d.estimate is None and d.why:
+                missing.setdefault(clean(d.why), []).append(f"{name(m.model)} ({words.dimension(key)[0].lower()})")
+    meanings = [f"{label}: {means}" for key in names for label, _, means in (words.dimension(key),) if means]
+    composite = _composite(rows)
+    return Section(
+        key="dimensions",
+        heading="Sub-dimensions",
+        paragraphs=("; ".join(meanings) + ".",) if meanings else (),
+        charts=(_dimension_chart(rows, names),),
+        tables=(
+            Table(
+                caption="Sub-dimensions by model: value, [interval], rank [low–high]",
+                columns=(MODEL, *(Column(head=words.dimension(key)[0], right=True) for key in names)),
+                rows=tuple((name(m.model), *(_dimension_cell(m, key) for key in names)) for m in rows),
+            ),
+            *composite,
+            *_details(rows, names),
+        ),
+        notes=listed(missing)
+        + (
+            ("The composite is shown beside the ranking and never used for it: it contains the net improvement.",)
+            if composite
+            else ()
+        ),
+    )
+
+
+def _dimension_cell(m: ModelRow, key: str) -> str | None:
+    d = m.dimensions.get(key)
+    if d is None or d.estimate is None:
+        return None
+    place = "" if d.rank is None else f"\nrank {numbers.rank(d.rank)}"
+    return f"{numbers.stacked(d.estimate, words.dimension(key)[1])}{place}"
+
+
+def _dimension_chart(rows: list[ModelRow], names: list[str]) -> Chart:
+    panels = []
+    for key in names:
+        label, unit, _ = words.dimension(key)
+        marks = []
+        for m in rows:
+            d = m.dimensions.get(key)
+            e = d.estimate if d else None
+            marks.append(
+                Mark(
+                    label=name(m.model),
+                    value=e.value if e else None,
+                    low=e.low if e else None,
+                    high=e.high if e else None,
+                    rank=d.rank if d else None,
+                    text=numbers.number(e.value, unit) if e else "",
+                    why="n/a",
+                )
+            )
+        panels.append(
+            Panel(
+                marks=tuple(marks),
+                unit=unit,
+                title=label,
+                zero=0.0 if unit == "points" else None,
+                domain=(0.0, 1.0) if unit == "percent" else None,
+            )
+        )
+    return Chart(
+        title="Sub-dimensions by model",
+        description="One small chart per sub-dimension, one row per model; the table below has all values.",
+        panels=tuple(panels),
+        legend=(("value", "estimate"), ("interval", "interval")),
+    )
+
+
+def _composite(rows: list[ModelRow]) -> tuple[Table, ...]:
+    if not any(m.composite for m in rows):
+        return ()
+    names = [key for key in keys(m.composite or {} for m in rows) if key not in ("weights", "why")]
+    return (
+        Table(
+            caption="Composite of the sub-dimensions (beside the ranking, not part of it)",
+            columns=(MODEL, *(Column(head=words.plain_name(key), right=True) for key in names)),
+            rows=tuple(
+                (
+                    name(m.model),
+                    *(clean(numbers.anything(m.composite[key])) if m.composite and key in m.composite else None
+                      for key in names),
+                )
+                for m in rows
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _details(rows: list[ModelRow], names: list[str]) -> tuple[Table, ...]:
+    """Per dimension, the plain facts that came with it, such as counts of excluded calls."""
+    tables = []
+    for key in names:
+        facts = [m.dimensions[key].detail if key in m.dimensions else {} for m in rows]
+        columns = [
+            k for k in keys(facts) if any(not isinstance(f.get(k), dict | list | tuple) for f in facts if k in f)
+        ]
+        if columns:
+            tables.append(
+                Table(
+                    caption=f"{words.dimension(key)[0]}: what was counted",
+                    only="page",
+                    columns=(MODEL, *(Column(head=clean(words.plain_name(k)), right=True) for k in columns)),
+                    rows=tuple(
+                        (name(m.model), *(clean(numbers.anything(f[k])) if k in f else None for k in columns))
+                        for m, f in zip(rows, facts, strict=True)
+                    ),
+                )
+            )
+        tables.extend(_worst(rows, key))
+    return tuple(tables)
+
+
+def _worst(rows: list[ModelRow], key: str) -> tuple[Table, ...]:
+    """Lists of records inside a dimension's detail, such as the least reliable commands."""
+    tables = []
+    for field in keys(m.dimensions[key].detail for m in rows if key in m.dimensions):
+        entries = [
+            (m, entry) for m in rows if key in m.dimensions for entry in _records(m.dimensions[key].detail.get(field))
+        ]
+        if not entries:
+            continue
+        columns = keys(entry for _, entry in entries)
+        tables.append(
+            Table(
+                caption=f"{words.dimension(key)[0]}: {words.plain_name(clean(field)).lower()}",
+                only="page",
+                grouped=True,
+                columns=(MODEL, *(Column(head=clean(words.plain_name(c)), name=True) for c in columns)),
+                rows=tuple(
+                    (name(m.model), *(name(numbers.anything(entry[c])) if c in entry else None for c in columns))
+                    for m, entry in entries
+                ),
+            )
+        )
+    return tuple(tables)
+
+
+def _records(value: object) -> list[dict[str, Any]]:
+    if isinstance(value, list | tuple):
+        return [item for item in value if isinstance(item, dict)]
+    if isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()):
+        return [{"name": key, **item} for key, item in value.items()]
+    return []
+
+
+def signals(r: Ranking) -> Section | None:
+    """Signal outcomes by model with their coverage (METHODS 2, 3.7)."""
+    rows = answer.ordered(r)
+    names = keys((m.signals for m in rows), words.SIGNAL_MEANS)
+    if not names:
+        return None
+    missing: dict[str, list[str]] = {}
+    for m in rows:
+        for key in names:
+            s = m.signals.get(key)
+            if s is not None and s.estimate is None and s.why:
+                missing.setdefault(clean(s.why), []).append(f"{name(m.model)} ({words.signal_name(key).lower()})")
+    meanings = [f"{words.signal_name(k)}: {words.SIGNAL_MEANS[k]}" for k in names if k in words.SIGNAL_MEANS]
+    table = Table(
+        caption="Signal outcomes by model: rate, [interval], and the share of sessions that have the outcome",
+        columns=(MODEL, *(Column(head=words.signal_name(key), right=True) for key in names)),
+        rows=(
+            *((name(m.model), *(_signal_cell(m, key) for key in names)) for m in rows),
+            *_coverage_tests(r, names),
+        ),
+    )
+    coverage = coverage_table(r, rows)
+    return Section(
+        key="signals",
+        heading="Signals",
+        paragraphs=(
+            (
+                "What people's words and the tools' results say, by model. Coverage is the share of sessions in which "
+                "the outcome exists at all; where it differs, the rates compare different kinds of session."
+            ),
+        ),
+        charts=(_signal_chart(rows, names),),
+        tables=(table, coverage) if coverage else (table,),
+        items=tuple(meaning + "." for meaning in meanings),
+        notes=listed(missing),
+    )
+
+
+def _signal_cell(m: ModelRow, key: str) -> str | None:
+    s = m.signals.get(key)
+    if s is None:
+        return None
+    seen = numbers.number(s.coverage, "percent", 0)
+    if s.estimate is None:
+        return f"{numbers.NA}\nin {seen}"
+    return f"{numbers.stacked(s.estimate, 'percent')}\nin {seen}"
+
+
+def _signal_chart(rows: list[ModelRow], names: list[str]) -> Chart:
+    panels = []
+    for key in names:
+        found = [(m, m.signals.get(key)) for m in rows]
+        panels.append(
+            Panel(
+                title=words.signal_name(key),
+                unit="percent",
+                domain=(0.0, 1.0),
+                marks=tuple(
+                    Mark(
+                        label=name(m.model),
+                        value=s.estimate.value if s and s.estimate else None,
+                        low=s.estimate.low if s and s.estimate else None,
+                        high=s.estimate.high if s and s.estimate else None,
+                        text=f"{numbers.number(s.estimate.value, 'percent')}, in {s.coverage:.0%}"
+                        if s and s.estimate
+                        else "",
+                        why="n/a",
+                    )
+                    for m, s in found
+                ),
+            )
+        )
+    return Chart(
+        title="Signal outcomes by model",
+        description="One small chart per signal, one row per model, from 0 to 100% of the sessions that have the "
+        "outcome; beside each value the share of sessions that have it. The table below has all values.",
+        panels=tuple(panels),
+        legend=(
+            ("value", "rate among sessions that have the outcome; 'in 58%': the share that do"),
+            ("interval", "interval"),
+        ),
+    )
+
+
+def _coverage_tests(r: Ranking, names: list[str]) -> tuple[tuple[str, ...], ...]:
+    tests = {c.signal: c.p_value for c in r.coverage_table}
+    if not any(p is not None for p in tests.values()):
+        return ()
+    return (("equal coverage, p", *(numbers.p_value(tests.get(key)) for key in names)),)
+
+
+def coverage_table(r: Ranking, rows: list[ModelRow]) -> Table | None:
+    """Coverage by signal and model, with the test of equality."""
+    if not r.coverage_table:
+        return None
+    order = [m.model for m in rows if any(m.model in c.by_model for c in r.coverage_table)]
+    return Table(
+        caption="Coverage: share of sessions that have the outcome",
+        only="page",
+        columns=(
+            Column(head="Signal"),
+            *(Column(head=name(m), right=True, name=True) for m in order),
+            Column(head="p (equal)", right=True),
+        ),
+        rows=tuple(
+            (
+                words.signal_name(clean(c.signal)),
+                *(numbers.number(c.by_model.get(m), "percent", 0) for m in order),
+                numbers.p_value(c.p_value),
+            )
+            for c in r.coverage_table
+        ),
+        heat=tuple((None, *(c.by_model.get(m) for m in order), None) for c in r.coverage_table),
+    )
+
+
+def by_type(r: Ranking) -> Section | None:
+    """Each task type's own ranking, compact (METHODS 3.9)."""
+    parts = []
+    for field, groups in r.by.items():
+        panels: list[Panel] = []
+        table_rows: list[tuple[str | None, ...]] = []
+        notes: dict[str, list[str]] = {}
+        for value, sub in groups.items():
+            rows = answer.ordered(sub)
+            unit = words.outcome_unit(r)
+            label = clean(value) or "unknown"
+            if any(m.net_improvement for m in rows):
+                panels.append(
+                    Panel(
+                        title=f"{name(label)} · {numbers.count(sum(m.n_sessions for m in rows))} sessions",
+                        unit=unit,
+                        zero=0.0,
+                        marks=tuple(_type_mark(sub, m) for m in rows),
+                    )
+                )
+            for m in rows:
+                e = m.net_improvement
+                table_rows.append(
+                    (
+                        name(label),
+                        name(m.model),
+                        numbers.rank(m.rank),
+                        numbers.estimate(e, unit) if e else None,
+                        numbers.number(m.mean.value, words.mean_unit(r)) if m.mean else None,
+                        numbers.count(m.n_sessions),
+                        numbers.effective(m.g_effective),
+                    )
+                )
+            for why in dict.fromkeys(
+                w for m in rows for w in (m.why, m.net_improvement.why if m.net_improvement else None) if w
+            ):
+                notes.setdefault(clean(why), []).append(name(label))
+            if sub.design.verdict != r.design.verdict:
+                notes.setdefault(f"verdict {words.VERDICT_NAME[sub.design.verdict].lower()}", []).append(name(label))
+            for text in sub.warnings:
+                notes.setdefault(clean(text), []).append(name(label))
+        title = words.plain_name(clean(field)).lower()
+        if table_rows:
+            parts.append(_type_section(r, title, len(groups), panels, table_rows, listed(notes)))
+    return None if not parts else parts[0] if len(parts) == 1 else Section(heading="By group", parts=tuple(parts))
+
+
+def _type_mark(sub: Ranking, m: ModelRow) -> Mark:
+    e = m.net_improvement
+    text = numbers.number(e.value, words.outcome_unit(sub)) if e else ""
+    return msgspec.structs.replace(answer.mark(sub, m), text=text, why="n/a")
+
+
+def _type_section(
+    r: Ranking,
+    title: str,
+    n_groups: int,
+    panels: list[Panel],
+    rows: list[tuple[str | None, ...]],
+    notes: tuple[str, ...],
+) -> Section:
+    n_models = len(r.models)
+    chart = Chart(
+        title=f"Net improvement by {title}",
+        description=f"One small chart per {title}, one row per model; the table below has all values.",
+        panels=tuple(panels),
+        legend=(
+            ("value", "estimate"),
+            ("interval", "interval, this model and type alone"),
+            ("band", f"all models of the {title} together"),
+        ),
+    )
+    return Section(
+        key="by",
+        heading=f"By {title}",
+        paragraphs=(
+            (
+                f"{n_groups} × {n_models} comparisons: with so many, some look large by chance. Intervals hold within "
+                f"one {title}, not over all of them."
+            ),
+        ),
+        charts=(chart,) if panels else (),
+        tables=(
+            Table(
+                caption=f"Net improvement by {title}",
+                grouped=True,
+                columns=(
+                    Column(head=words.plain_name(title), name=True),
+                    MODEL,
+                    Column(head="Rank", right=True),
+                    Column(head="Points" if words.outcome_unit(r) == "points" else "Net improvement", right=True),
+                    Column(head="Mean", right=True),
+                    Column(head="Sessions", right=True),
+                    Column(head="G*", right=True),
+                ),
+                rows=tuple(rows),
+            ),
+        ),
+        notes=notes,
+    )

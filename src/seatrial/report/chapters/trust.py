@@ -1,0 +1,397 @@
+"""How far to trust the answer: null distribution, power, sensitivity, robustness, what was left out, the basis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatrial.records import ModelRow, Ranking
+from seatrial.report import numbers, words
+from seatrial.report.chapters import answer
+from seatrial.report.chapters.measures import MODEL, keys
+from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
+from seatrial.report.text import clean, name
+
+
+def null(r: Ranking) -> Section | None:
+    """The permutation distribution beside the observed effects, labelled null (METHODS 3.2)."""
+    if r.null is None:
+        return None
+    unit, places = words.outcome_unit(r), answer.decimals(r)
+    rows = [m for m in answer.ordered(r) if m.model in r.null.mean]
+    spans = {m.model: _span(r.null.percentiles.get(m.model, {})) for m in rows}
+    marks, cells = [], []
+    for m in rows:
+        low, high, _ = spans[m.model]
+        e = m.net_improvement
+        marks.append(
+            Mark(
+                label=name(m.model),
+                value=e.value if e else None,
+                band_low=low,
+                band_high=high,
+                text=numbers.number(e.value, unit, places) if e else "",
+                why="n/a",
+            )
+        )
+        cells.append(
+            (
+                name(m.model),
+                numbers.number(e.value, unit, places) if e else None,
+                numbers.number(r.null.mean[m.model], unit, 2),
+                numbers.interval(low, high, unit, places),
+                numbers.p_value(m.p_value),
+            )
+        )
+    covers = next((text for *_, text in spans.values() if text), "range")
+    method = f" Method: {clean(r.null.method)}." if r.null.method else ""
+    return Section(
+        key="null",
+        heading="Null distribution (a check, not a result)",
+        paragraphs=(
+            (
+                f"Model names were shuffled {numbers.count(r.null.draws)} times inside the design. Effects of shuffled "
+                "names centre on zero by construction; an observed effect far outside their range is hard to explain "
+                f"without any difference between models.{method}"
+            ),
+        ),
+        charts=(
+            Chart(
+                title="Observed effects against the null",
+                description="One row per model: the grey range holds the effects under shuffled names, the point is "
+                "the observed effect. The table below has all values.",
+                panels=(Panel(marks=tuple(marks), unit=unit, zero=0.0),),
+                legend=(("value", "observed"), ("bar", f"null, {covers} of draws")),
+                bar=True,
+            ),
+        )
+        if marks
+        else (),
+        tables=(
+            Table(
+                caption="Observed and null",
+                columns=(
+                    MODEL,
+                    Column(head="Observed", right=True),
+                    Column(head="Null mean", right=True),
+                    Column(head=f"Null {covers}", right=True),
+                    Column(head="p", right=True),
+                ),
+                rows=tuple(cells),
+            ),
+        ),
+    )
+
+
+def _span(percentiles: dict[str, float]) -> tuple[float | None, float | None, str]:
+    """The widest pair of percentiles and the share of draws between them."""
+    found = []
+    for key, value in percentiles.items():
+        try:
+            at = float(key.strip().lstrip("pP").rstrip("%"))
+        except ValueError:
+            continue
+        found.append((at, value))
+    if len(found) < 2:
+        return None, None, ""
+    found.sort()
+    share = found[-1][0] - found[0][0]
+    return found[0][1], found[-1][1], numbers.level(share if share <= 1 else share / 100)
+
+
+def power(r: Ranking) -> Section | None:
+    """What this much data can see (METHODS 3.11)."""
+    p = r.power
+    if p is None:
+        return None
+    unit, places = words.outcome_unit(r), answer.decimals(r)
+    rows = [m for m in answer.ordered(r) if m.model in p.mde]
+    known = [(m, p.mde[m.model]) for m in rows]
+    marks = tuple(
+        Mark(
+            label=name(m.model),
+            value=abs(m.net_improvement.value) if m.net_improvement else None,
+            band_low=0.0 if mde is not None else None,
+            band_high=mde,
+            text=""
+            if mde is None
+            else "needs " + numbers.number(mde, "plain" if unit == "units" else unit).lstrip("+"),
+            why="n/a",
+        )
+        for m, mde in known
+    )
+    chart = Chart(
+        title="Observed size against what the data can see",
+        description="One row per model: the grey range is too small to be found reliably, the point is the size of "
+        "the observed net improvement. The table below has all values.",
+        panels=(Panel(marks=marks, unit=unit, zero=0.0),),
+        legend=(("value", "size of the observed net improvement"), ("bar", "would be missed too often")),
+        bar=True,
+    )
+    return Section(
+        key="power",
+        heading="Power: what these data can see",
+        paragraphs=tuple(filter(None, (_power_sentence(r), clean(p.why) if p.why else ""))),
+        charts=(chart,) if any(mde is not None for _, mde in known) else (),
+        tables=(
+            *(
+                (
+                    Table(
+                        caption=f"Minimum detectable effect at 80% power, level {numbers.level(p.level)}",
+                        columns=(
+                            MODEL,
+                            Column(head="Detectable from", right=True),
+                            Column(head="Observed", right=True),
+                        ),
+                        rows=tuple(
+                            (
+                                name(m.model),
+                                None if mde is None else numbers.number(mde, unit, places).lstrip("+"),
+                                numbers.number(m.net_improvement.value, unit, places) if m.net_improvement else None,
+                            )
+                            for m, mde in known
+                        ),
+                    ),
+                )
+                if known
+                else ()
+            ),
+            *plan_table(p.sessions_for),
+        ),
+    )
+
+
+def _power_sentence(r: Ranking) -> str:
+    assert r.power is not None
+    mdes = [v for v in r.power.mde.values() if v is not None]
+    if not mdes:
+        return ""
+    unit = words.outcome_unit(r)
+    low, high = (numbers.number(v, unit).lstrip("+") for v in (min(mdes), max(mdes)))
+    size = low if low == high else f"{low} to {high}"
+    what = "points" if unit == "points" else "units"
+    return (
+        f"With these data a true net improvement must reach about {size} {what} to be found in 80% of such studies. "
+        "A smaller one that shows no difference here may still exist."
+    )
+
+
+def plan_table(sessions_for: dict[str, int | None]) -> tuple[Table, ...]:
+    """Sessions per model by difference in points; no table when there is nothing to say."""
+    if not sessions_for:
+        return ()
+    return (
+        Table(
+            caption="Sessions per model needed for 80% power",
+            columns=(Column(head="To see a difference of", right=True), Column(head="Sessions per model", right=True)),
+            rows=tuple(
+                (f"{clean(points)} point{'' if points == '1' else 's'}" if _numeric(points) else clean(points),
+                 None if n is None else numbers.count(n))
+                for points, n in sessions_for.items()
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _numeric(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def sensitivity(r: Ranking) -> Section | None:
+    """How strong an unseen common cause would have to be (METHODS 3.4c)."""
+    rows = [m for m in answer.ordered(r) if m.sensitivity]
+    if not rows:
+        return None
+    maps = [flat(m.sensitivity or {}) for m in rows]
+    names = [key for key in keys(maps, _SENSITIVITY) if any(key in m for m in maps)]
+    plain = [key for key in names if not any(isinstance(m.get(key), str) for m in maps)]
+    notes = {f"{label_of(key)}: {clean(str(m[key]))}": None for m in maps for key in m if isinstance(m[key], str)}
+    return Section(
+        key="sensitivity",
+        heading="Sensitivity: what could explain this away",
+        paragraphs=(
+            (
+                "Without random assignment something unseen may decide both which model is used and how it goes. "
+                "The larger a number, the stronger such a cause would have to be to explain the association away."
+            ),
+        ),
+        tables=(
+            Table(
+                caption="Sensitivity by model",
+                columns=(MODEL, *(Column(head=label_of(key), right=True) for key in plain)),
+                rows=tuple(
+                    (name(m.model), *(clean(numbers.anything(values[key])) if key in values else None for key in plain))
+                    for m, values in zip(rows, maps, strict=True)
+                ),
+            ),
+        ),
+        notes=tuple(notes),
+    )
+
+
+_SENSITIVITY: dict[str, str] = {
+    "robustness_value": "Robustness value",
+    "rv": "Robustness value",
+    "e_value": "E-value",
+    "e_value_limit": "E-value of the interval's limit",
+    "gamma": "Rosenbaum Γ",
+    "rosenbaum_gamma": "Rosenbaum Γ",
+}
+_ROBUSTNESS: dict[str, str] = {
+    "cr3_over_cr1": "CR3/CR1",
+    "cr3_cr1": "CR3/CR1",
+    "bootstrap_median": "Median of the cluster bootstrap",
+    "median_bootstrap": "Median of the cluster bootstrap",
+    "winsorised": "Outcome winsorised at 10%",
+    "leave_one_stratum": "Leaving out one stratum, from / to",
+    "leave_out_stratum": "Leaving out one stratum, from / to",
+}
+
+
+def label_of(key: str) -> str:
+    """A detail's label: known ones in words, dotted paths of others spelled out."""
+    known = {**_SENSITIVITY, **_ROBUSTNESS}
+    return known.get(key) or words.plain_name(clean(key).replace(".", ", "))
+
+
+def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested maps as one map with dotted keys."""
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            out.update(flat(value, f"{prefix}{key}."))
+        else:
+            out[prefix + key] = value
+    return out
+
+
+def robustness(r: Ranking) -> Section | None:
+    """Whether other defensible analyses agree (METHODS 3.5), and what carries the result."""
+    rows = answer.ordered(r)
+    models = {m.model for m in rows}
+    by_model, rest = {}, {}
+    for key, value in r.robustness.items():
+        if isinstance(value, dict) and value and set(value) <= models:
+            by_model[key] = value
+        else:
+            rest[key] = value
+    tables = []
+    if by_model:
+        tables.append(_robustness_table(r, rows, by_model))
+    items = [f"{label_of(key)}: {clean(_scaled(r, key, value))}." for key, value in flat(rest).items()]
+    general = (
+        f"Effective clusters G*: {numbers.effective(r.g_effective)}; the largest cluster holds "
+        f"{numbers.number(r.largest_cluster_share, 'percent')} of the weight."
+    )
+    return Section(
+        key="robustness",
+        heading="Robustness",
+        paragraphs=(general,),
+        items=tuple(items),
+        tables=tuple(tables),
+    )
+
+
+def _robustness_table(r: Ranking, rows: list[ModelRow], by_model: dict[str, dict[str, Any]]) -> Table:
+    return Table(
+        caption="The estimate under other analyses",
+        columns=(
+            MODEL,
+            Column(head="Estimate", right=True),
+            *(Column(head=label_of(key), right=True) for key in by_model),
+        ),
+        rows=tuple(
+            (
+                name(m.model),
+                numbers.number(m.net_improvement.value, words.outcome_unit(r)) if m.net_improvement else None,
+                *(
+                    clean(_scaled(r, key, values[m.model])) if m.model in values else None
+                    for key, values in by_model.items()
+                ),
+            )
+            for m in rows
+        ),
+    )
+
+
+_EFFECTS = ("median", "winsor", "leave", "stratum", "trimmed", "adjusted", "lin", "aipw", "overlap", "bootstrap")
+
+
+def _scaled(r: Ranking, key: str, value: Any) -> str:
+    """A number that is an effect is written in points, anything else as it is."""
+    if any(part in key for part in _EFFECTS) and not any(part in key for part in ("ratio", "share", "n_", "draws")):
+        unit = words.outcome_unit(r)
+        if isinstance(value, float):
+            return numbers.number(value, unit)
+        if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, float | int) for v in value):
+            return numbers.interval(value[0], value[1], unit)
+        if isinstance(value, dict) and all(isinstance(v, float) for v in value.values()):
+            return ", ".join(f"{k} {numbers.number(v, unit)}" for k, v in value.items())
+    return numbers.anything(value)
+
+
+def dropped(r: Ranking) -> Section:
+    """What does not count, how many and why; then the warnings."""
+    table = Table(
+        caption="Left out",
+        columns=(Column(head="What"), Column(head="How many", right=True), Column(head="Why")),
+        rows=tuple((clean(d.what), numbers.count(d.n), clean(d.why)) for d in r.dropped),
+    )
+    return Section(
+        key="dropped",
+        heading="Left out, and warnings",
+        paragraphs=() if r.dropped else ("Nothing was left out.",),
+        tables=(table,) if r.dropped else (),
+        items=tuple(f"Warning: {clean(w)}" for w in r.warnings),
+    )
+
+
+def reading(r: Ranking) -> Section:
+    """How to read the report."""
+    return Section(key="reading", heading="How to read this", items=words.reading(r))
+
+
+def basis(r: Ranking) -> Section:
+    """What the numbers rest on (METHODS 3.11)."""
+    rows: list[tuple[str | None, ...]] = [
+        ("Outcome", clean(words.SIGNALS.get(r.outcome, r.outcome))),
+        ("Baseline", words.baseline(r)),
+        ("Estimator", clean(r.estimator)),
+        ("Weights", clean(weights(r))),
+    ]
+    for key, value in r.basis.items():
+        if key == "weights" or value in ({}, [], (), None):
+            continue
+        ends = list(value.values()) if isinstance(value, dict) else value
+        if key == "window" and isinstance(ends, list | tuple) and len(ends) == 2:
+            rows.append(("Window", " to ".join(_moment(v) for v in ends)))
+        elif isinstance(value, dict) and any(isinstance(v, dict | list) for v in value.values()):
+            rows.extend((f"{label_of(key)}, {clean(str(k))}", clean(numbers.anything(v))) for k, v in value.items())
+        elif key == "seed":
+            rows.append(("Seed", str(value)))
+        else:
+            rows.append((label_of(key), clean(numbers.anything(value))))
+    return Section(
+        key="basis",
+        heading="Basis",
+        tables=(
+            Table(
+                caption="What the numbers rest on",
+                columns=(Column(head="What"), Column(head="Value")),
+                rows=tuple(rows),
+            ),
+        ),
+    )
+
+
+def weights(r: Ranking) -> str:
+    """The weights' name, with ``unfitted`` unless they were fitted."""
+    return r.weights if r.weights == "fitted" else f"unfitted ({r.weights})" if r.weights != "unfitted" else "unfitted"
+
+
+def _moment(value: object) -> str:
+    """A time in seconds since 1970 as a UTC date and minute."""
+    from datetime import UTC, datetime
+
+    if isinstance(value, int | float) and 0 < value < 2.5e11:
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return clean(numbers.anything(value))
