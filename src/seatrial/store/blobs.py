@@ -1,0 +1,101 @@
+"""Redacted canonical traces, compressed, named by the sha256 of their uncompressed bytes."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from seatrial.canon import digest
+from seatrial.errors import StoreError
+from seatrial.store.durable import sync_path, write_atomic
+
+LEVEL = 3
+SUFFIX = ".json.z"
+_STALE_S = 3600.0
+
+
+def pack(canonical: bytes) -> tuple[str, bytes]:
+    """The name (64 hex digits) and the compressed form of canonical bytes."""
+    return digest(canonical), zlib.compress(canonical, LEVEL)
+
+
+def unpack(name: str, packed: bytes) -> bytes:
+    """The canonical bytes behind `packed`.
+
+    Raises:
+        StoreError: they are damaged, or their sha256 is not `name`.
+    """
+    try:
+        data = zlib.decompress(packed)
+    except zlib.error as error:
+        raise StoreError(f"blob {name} is damaged: {error}", hint="ingest its source again") from error
+    if digest(data) != name:
+        raise StoreError(f"blob {name} holds other bytes than its name says", hint="ingest its source again")
+    return data
+
+
+class Blobs:
+    """The folder ``blobs/``: ``blobs/<first two digits>/<hash>.json.z``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._scratch = root / "scratch"
+        self._dirty: set[Path] = set()
+
+    def path(self, name: str) -> Path:
+        return self._root / name[:2] / f"{name}{SUFFIX}"
+
+    def put(self, name: str, packed: bytes) -> bool:
+        """Keep a packed blob; False when it was there already. `sync` makes a batch of puts durable."""
+        path = self.path(name)
+        if path.exists():
+            return False
+        for folder in (path.parent, self._scratch):
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                self._dirty.add(folder.parent)
+        write_atomic(path, packed, scratch=self._scratch)
+        self._dirty.add(path.parent)
+        return True
+
+    def sync(self) -> None:
+        """Force the folders of all blobs put since the last call to disk."""
+        for folder in sorted(self._dirty):
+            sync_path(folder)
+        self._dirty.clear()
+
+    def get(self, name: str) -> bytes:
+        """The canonical bytes of a blob, checked against its name.
+
+        Raises:
+            StoreError: it is absent or damaged.
+        """
+        try:
+            packed = self.path(name).read_bytes()
+        except FileNotFoundError:
+            raise StoreError(f"blob {name} is missing", hint="ingest its source again") from None
+        return unpack(name, packed)
+
+    def names(self) -> Iterator[str]:
+        """Every blob's name, sorted."""
+        if not self._root.is_dir():
+            return
+        for shard in sorted(self._root.iterdir()):
+            if shard.is_dir() and shard != self._scratch:
+                yield from sorted(p.name.removesuffix(SUFFIX) for p in shard.iterdir() if p.name.endswith(SUFFIX))
+
+    def sweep(self) -> int:
+        """Remove scratch files that a crash left behind (older than an hour); how many."""
+        removed = 0
+        if self._scratch.is_dir():
+            limit = time.time() - _STALE_S
+            for path in self._scratch.iterdir():
+                try:
+                    if path.stat().st_mtime < limit:
+                        path.unlink()
+                        removed += 1
+                except FileNotFoundError:
+                    continue
+        return removed

@@ -1,0 +1,194 @@
+"""Delta Lake tables: create, replace rows by session, read as of a version."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import msgspec
+import polars as pl
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.schema import ArrayType, Field, PrimitiveType, Schema
+
+from seatrial.errors import SchemaError, StoreError
+from seatrial.records.tables import Table
+from seatrial.store.durable import sync_path
+
+ATTEMPTS = 5
+COMPACT_AT = 64
+"""Small files per table that trigger a compaction in the same commit."""
+
+_PRIMITIVE = {"string": "string", "int64": "long", "float64": "double", "bool": "boolean"}
+
+
+class _Add(msgspec.Struct):
+    path: str
+
+
+class _Action(msgspec.Struct):
+    add: _Add | None = None
+
+
+def _delta_schema(table: Table) -> Schema:
+    fields = []
+    for column in table.columns:
+        kind: Any
+        if column.type == "list<string>":
+            kind = ArrayType(PrimitiveType("string"), contains_null=True)
+        else:
+            kind = PrimitiveType(_PRIMITIVE[column.type])
+        fields.append(Field(column.name, kind, nullable=column.nullable))
+    return Schema(fields)
+
+
+def conform(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` with exactly the table's columns, order and types.
+
+    Raises:
+        SchemaError: a column is missing, unknown, of another type, or null where it may not be.
+    """
+    schema = table.schema()
+    missing = [c for c in schema if c not in frame.columns]
+    unknown = [c for c in frame.columns if c not in schema]
+    if missing or unknown:
+        raise SchemaError(
+            f"table {table.name}: missing columns {missing}, unknown columns {unknown}",
+            hint=f"version {table.version} of the table has {list(schema)}",
+        )
+    try:
+        frame = frame.select([pl.col(c).cast(t, strict=True) for c, t in schema.items()])
+    except pl.exceptions.PolarsError as error:
+        raise SchemaError(f"table {table.name}: {error}") from error
+    for column in table.columns:
+        if not column.nullable and frame[column.name].null_count():
+            raise SchemaError(f"table {table.name}: column {column.name} holds nulls")
+    return frame
+
+
+def frame_digest(frame: pl.DataFrame, removed: list[str]) -> str:
+    """sha256 of a commit's part in one table: the rows added and the sessions whose rows were removed."""
+    sink = io.BytesIO()
+    frame.rechunk().write_ipc(sink, compression="uncompressed")
+    seal = hashlib.sha256(sink.getbuffer())
+    for session in sorted(removed):
+        seal.update(b"\0" + session.encode("utf-8", "surrogatepass"))
+    return seal.hexdigest()
+
+
+class DeltaTables:
+    """The folder ``tables/``: one Delta Lake table for each `records.tables.Table`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def path(self, table: Table) -> Path:
+        return self._root / table.name
+
+    def replace(self, table: Table, frame: pl.DataFrame, remove: list[str], at: int) -> int:
+        """Remove the rows of some sessions and append `frame`, on top of Delta version `at`; the new version.
+
+        The rows of a commit that never got its line in the version log (Delta versions after `at`) are undone
+        first. Other writers' commits are met by trying again. The caller holds the store's lock.
+
+        Raises:
+            StoreError: the table is damaged, or someone else keeps committing to it.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._replace(table, frame, remove, at)
+            except CommitFailedError as error:
+                if attempt == ATTEMPTS:
+                    raise self._broken(table, error) from error
+            except (DeltaError, OSError) as error:
+                raise self._broken(table, error) from error
+        raise AssertionError("unreachable")
+
+    def _replace(self, table: Table, frame: pl.DataFrame, remove: list[str], at: int) -> int:
+        handle = self._at(table, at)
+        if remove:
+            ids = pl.DataFrame({"session": remove}, schema={"session": pl.String()})
+            # A merge names columns only: a DELETE predicate would write the session ids into the log.
+            handle.merge(
+                source=ids, predicate="t.session = s.session", source_alias="s", target_alias="t"
+            ).when_matched_delete().execute()
+        if frame.height:
+            new_columns = set(frame.columns) - {f.name for f in handle.schema().fields}
+            deltalake.write_deltalake(handle, frame, mode="append", schema_mode="merge" if new_columns else None)
+        handle.update_incremental()
+        if len(handle.file_uris()) > COMPACT_AT:
+            handle.optimize.compact()
+        version = int(handle.version())
+        self._sync(table, at, version)
+        return version
+
+    def _at(self, table: Table, at: int) -> deltalake.DeltaTable:
+        path = self.path(table)
+        if not deltalake.DeltaTable.is_deltatable(str(path)):
+            stats = [c.name for c in table.columns if c.name not in table.personal and c.type != "list<string>"]
+            deltalake.DeltaTable.create(
+                str(path),
+                schema=_delta_schema(table),
+                name=table.name,
+                mode="ignore",
+                configuration={
+                    "delta.dataSkippingStatsColumns": ",".join(stats),
+                    "delta.enableExpiredLogCleanup": "false",
+                },
+            )
+            sync_path(path.parent)
+        handle = deltalake.DeltaTable(str(path))
+        if handle.version() != at:
+            handle.restore(at)
+        return handle
+
+    def scan(self, table: Table, at: int | None) -> pl.LazyFrame:
+        """The table as of Delta version `at`; None means that nothing was ever committed to it.
+
+        Columns that the table gained since it was written are null.
+
+        Raises:
+            StoreError: the table is absent or damaged.
+        """
+        schema = table.schema()
+        if at is None:
+            return pl.LazyFrame(schema=schema)
+        try:
+            lazy = pl.scan_delta(str(self.path(table)), version=at)
+            have = lazy.collect_schema()
+        except (DeltaError, OSError, pl.exceptions.PolarsError) as error:
+            raise self._broken(table, error) from error
+        return lazy.select(
+            [pl.col(c).cast(t) if c in have else pl.lit(None, dtype=t).alias(c) for c, t in schema.items()]
+        )
+
+    def _sync(self, table: Table, after: int, version: int) -> None:
+        """Force to disk what Delta wrote after version `after`: Delta itself does not."""
+        root = self.path(table)
+        log = root / "_delta_log"
+        decoder = msgspec.json.Decoder(_Action)
+        for number in range(after, version + 1):
+            entry = log / f"{number:020d}.json"
+            if not entry.exists():
+                continue
+            for line in entry.read_bytes().splitlines():
+                action = decoder.decode(line)
+                if action.add is not None:
+                    data = root / action.add.path
+                    if data.exists():
+                        sync_path(data)
+            sync_path(entry)
+        for entry in log.glob("*checkpoint*"):
+            if entry.name == "_last_checkpoint" or entry.name[:20] > f"{after:020d}":
+                sync_path(entry)
+        sync_path(log)
+        sync_path(root)
+
+    def _broken(self, table: Table, error: Exception) -> StoreError:
+        return StoreError(
+            f"table {table.name} cannot be read or written: {error}",
+            file=str(self.path(table)),
+            hint="run: seatrial verify",
+        )

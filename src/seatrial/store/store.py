@@ -1,0 +1,337 @@
+"""The store: a folder of blobs and tables behind one version log."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from seatrial import __version__
+from seatrial.canon import canonical, digest
+from seatrial.errors import InputError, StoreError, UsageError
+from seatrial.privacy import Pseudonyms
+from seatrial.records.tables import SESSIONS, STEPS, TABLES, Table
+from seatrial.records.trace import Trace
+from seatrial.store.blobs import Blobs, pack
+from seatrial.store.delta import DeltaTables, conform, frame_digest
+from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.lock import Lock
+from seatrial.store.owners import Owners
+from seatrial.store.verify import Verification, verify
+from seatrial.store.versions import Version, Versions, link
+
+FORMAT = 1
+"""Version of the folder's layout. A store of another version is refused, never guessed at."""
+
+LOCK_TIMEOUT_S = 120.0
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json"})
+_TABLES = {table.name: table for table in TABLES}
+_TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
+
+
+class _StoreFile(msgspec.Struct, frozen=True, kw_only=True):
+    format: int
+    by: str
+    created: float
+    tables: dict[str, int]
+
+
+class Store:
+    """Records on disk. Opened with `Store.open`; reading takes no lock, writers take turns.
+
+    Every `commit` covers all the tables that it is given, or none of them: readers follow the version log.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.blobs = Blobs(path / "blobs")
+        self.versions = Versions(path / "versions.jsonl")
+        self._delta = DeltaTables(path / "tables")
+        self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
+
+    @classmethod
+    def open(cls, path: str | Path, *, create: bool = False) -> Store:
+        """Open the store in a folder; with `create`, make one where there is none.
+
+        Raises:
+            InputError: there is no store (and `create` is False), or the folder holds something else.
+            StoreError: the store is of an unknown version, or its ``store.json`` is damaged.
+            UsageError: `path` is a URL.
+        """
+        if "://" in str(path):
+            raise UsageError(f"a store is a folder, not a URL: {path}", hint="give a path")
+        folder = Path(path)
+        marker = folder / "store.json"
+        if not marker.exists():
+            if not create:
+                raise InputError(
+                    "there is no store here", file=str(folder), hint="make one with: seatrial ingest PATH --store DIR"
+                )
+            _create(folder)
+        _check(marker)
+        return cls(folder)
+
+    @property
+    def data_version(self) -> str:
+        """The stamp that reports name: it covers all tables, and equal stamps mean equal content."""
+        return self.versions.head().stamp
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Hold the store's lock over several reads and commits. Re-entrant.
+
+        Raises:
+            StoreError: another process held the lock for two minutes.
+        """
+        return self._lock.held()
+
+    # Blobs and traces
+
+    def put(self, trace: Trace) -> str:
+        """Keep a trace as a blob and return its hash. Idempotent; `commit` makes it part of a data version."""
+        name, packed = pack(canonical(trace))
+        self.blobs.put(name, packed)
+        return name
+
+    def trace(self, session: str) -> Trace:
+        """The stored trace of a session.
+
+        Raises:
+            InputError: no such session.
+            StoreError: its blob is missing or damaged.
+        """
+        blob = self.blobs_of([session]).get(session)
+        if blob is None:
+            raise InputError(
+                f"the store has no session {session!r}",
+                file=str(self.path),
+                hint="'seatrial sessions list' shows what it has",
+            )
+        return self.trace_of(blob)
+
+    def trace_of(self, blob: str) -> Trace:
+        """The trace behind a blob hash.
+
+        Raises:
+            StoreError: the blob is missing or damaged.
+        """
+        try:
+            return msgspec.json.decode(self.blobs.get(blob), type=Trace)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"blob {blob} does not hold a trace: {error}", hint="run: seatrial verify") from error
+
+    def blobs_of(self, sessions: Sequence[str]) -> dict[str, str]:
+        """Blob hashes by session; sessions that the store does not have are absent."""
+        wanted = pl.Series("session", list(sessions), dtype=pl.String()).implode()
+        frame = self.table("sessions", ordered=False).filter(pl.col("session").is_in(wanted))
+        return dict(frame.select("session", "blob").collect().iter_rows())
+
+    def session_ids(self) -> list[str]:
+        """Every session, sorted."""
+        return self.table("sessions").select("session").collect()["session"].to_list()
+
+    def resolve(self, start: str) -> str:
+        """The one session whose id is, or begins with, `start`.
+
+        Raises:
+            InputError: none or several do.
+        """
+        ids = self.session_ids()
+        if start in ids:
+            return start
+        hits = [i for i in ids if start and i.startswith(start)]
+        if len(hits) == 1:
+            return hits[0]
+        named = ", ".join(hits[:5]) + (", ..." if hits[5:] else "")
+        what = f"{len(hits)} sessions ({named})" if hits else "no session"
+        raise InputError(
+            f"{what} in the store begin{'s' if not hits else ''} with {start!r}",
+            file=str(self.path),
+            hint="'seatrial sessions list' shows the ids",
+        )
+
+    def owners(self) -> Owners:
+        """Which session counts each source record, as of the newest version."""
+        return Owners(self.table(STEPS.name, ordered=False))
+
+    # Tables
+
+    def table(self, name: str, version: int | str | None = None, *, ordered: bool = True) -> pl.LazyFrame:
+        """A table as of a data version (number or stamp; None: the newest), sorted by its key if `ordered`.
+
+        Read several tables at one `version` to see them at one moment.
+
+        Raises:
+            UsageError: no such table.
+            StoreError: no such version, or the table is damaged.
+        """
+        table = _table(name)
+        at = self.versions.find(version).tables.get(name)
+        lazy = self._delta.scan(table, at)
+        return lazy.sort(table.key) if ordered else lazy
+
+    def commit(self, tables: dict[str, pl.DataFrame], replace_sessions: Sequence[str] | None = None) -> str:
+        """Commit to several tables at once; returns the new data version (the old one if nothing changed).
+
+        In every table that is named, the rows of `replace_sessions` give way to the frame's rows (an empty
+        frame just removes them). None means the sessions that the frames hold, so repeating a commit changes
+        nothing but the version. Tables that are not named stay as they are.
+
+        Raises:
+            SchemaError: a frame does not fit its table.
+            StoreError: the store is locked or damaged.
+            UsageError: no such table.
+        """
+        frames = {name: conform(_table(name), frame) for name, frame in sorted(tables.items())}
+        if replace_sessions is None:
+            replaced = {s for f in frames.values() for s in f["session"].unique().to_list()}
+        else:
+            replaced = set(replace_sessions)
+        self.blobs.sync()
+        with self.writing():
+            head = self.versions.head()
+            at, content = dict(head.tables), {}
+            superseded = self._superseded(frames, sorted(replaced))
+            for name, frame in frames.items():
+                remove = self._present(name, sorted(replaced))
+                if remove or frame.height:
+                    at[name] = self._delta.replace(_table(name), frame, remove, at.get(name, 0))
+                    content[name] = frame_digest(frame, remove)
+            if not content:
+                return head.stamp
+            version = Version(
+                number=head.number + 1,
+                digest=link(head, content),
+                tables=at,
+                content=content,
+                superseded=superseded,
+                time=time.time(),
+            )
+            self.versions.append(version)
+            return version.stamp
+
+    def _present(self, name: str, sessions: list[str]) -> list[str]:
+        """Those of `sessions` that have rows in the table now."""
+        if not sessions or name not in self.versions.head().tables:
+            return []
+        wanted = pl.Series("session", sessions, dtype=pl.String()).implode()
+        lazy = self.table(name, ordered=False).select("session").filter(pl.col("session").is_in(wanted))
+        return sorted(lazy.unique().collect()["session"].to_list())
+
+    def _superseded(self, frames: dict[str, pl.DataFrame], replaced: list[str]) -> tuple[str, ...]:
+        if SESSIONS.name not in frames:
+            return ()
+        old = set(self.blobs_of(replaced).values())
+        return tuple(sorted(old - set(frames[SESSIONS.name]["blob"].to_list())))
+
+    # Stewardship
+
+    def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
+        """Derive every hash again and check blobs, tables and version log against each other."""
+        self.blobs.sweep()
+        return verify(self, progress)
+
+    def pseudonyms(self) -> tuple[Pseudonyms, bool]:
+        """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.
+
+        Deleting the file ``key`` cuts every stored pseudonym off from its person for good.
+        """
+        path = self.path / "key"
+        with self.writing():
+            try:
+                return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), False
+            except FileNotFoundError:
+                _write_key(path)
+                return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), self.versions.head().number > 0
+            except (ValueError, OSError) as error:
+                raise StoreError(
+                    f"the pseudonym key cannot be read: {error}", file=str(path), hint="restore it, or delete it"
+                ) from error
+
+
+def _table(name: str) -> Table:
+    if name not in _TABLES:
+        raise UsageError(f"there is no table {name!r}", hint=f"one of: {', '.join(_TABLES)}")
+    return _TABLES[name]
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strangers = sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.name.endswith(".tmp"))
+    except OSError as error:
+        raise InputError(f"a store cannot be made here: {error.strerror}", file=str(folder)) from error
+    if strangers:
+        raise InputError(
+            f"this folder is not a store and is not empty (it holds {strangers[0]})",
+            file=str(folder),
+            hint="give an empty or new folder",
+        )
+    with Lock(folder / "lock", LOCK_TIMEOUT_S).held():
+        if (folder / "store.json").exists():
+            return
+        for name in ("blobs", "tables"):
+            (folder / name).mkdir(exist_ok=True)
+        if not (folder / "key").exists():
+            _write_key(folder / "key")
+        about = _StoreFile(
+            format=FORMAT,
+            by=f"seatrial {__version__}",
+            created=time.time(),
+            tables={t.name: t.version for t in TABLES},
+        )
+        write_atomic(folder / "store.json", json.dumps(msgspec.to_builtins(about), indent=1).encode() + b"\n")
+        sync_path(folder)
+
+
+def _check(marker: Path) -> None:
+    try:
+        about = msgspec.json.decode(marker.read_bytes(), type=_StoreFile)
+    except (msgspec.DecodeError, OSError) as error:
+        raise StoreError(f"store.json cannot be read: {error}", file=str(marker), hint="restore it") from error
+    if about.format != FORMAT:
+        raise StoreError(
+            f"the store has layout version {about.format}, this seatrial knows {FORMAT}",
+            file=str(marker),
+            hint=f"it was made by {about.by}: use that version or a newer one",
+        )
+    for table in TABLES:
+        stored = about.tables.get(table.name, table.version)
+        if stored != table.version:
+            raise StoreError(
+                f"table {table.name} has version {stored}, this seatrial knows {table.version}",
+                file=str(marker),
+                hint="ingest into a new store",
+            )
+
+
+def _write_key(path: Path, key: bytes | None = None) -> None:
+    write_atomic(path, (key.decode() if key else secrets.token_hex(32)).encode() + b"\n", mode=0o600)
+    sync_path(path.parent)
+
+
+@contextmanager
+def temporary_store() -> Iterator[Store]:
+    """A store that is gone after the ``with`` block: for commands that are given paths.
+
+    Only its owner can read it. Its pseudonym key is fixed, so that two runs on one input give the same
+    bytes; its pseudonyms never leave it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="seatrial-"))
+    try:
+        os.chmod(folder, 0o700)
+        _write_key(folder / "key", _TEMPORARY_KEY)
+        yield Store.open(folder, create=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+__all__ = ["FORMAT", "Store", "temporary_store"]

@@ -1,0 +1,115 @@
+"""The log of data versions: one line per commit, and each line covers all tables.
+
+A commit writes its tables first and its line last, so the line is what makes it happen: readers follow the
+last whole line, and what a crashed writer left behind it is undone by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from seatrial.canon import GENESIS, canonical, digest
+from seatrial.errors import StoreError
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One data version. `tables` maps a table to its Delta version; a table not named is still empty.
+
+    `digest` covers the content of this commit and of every one before it. `superseded` names blobs that no
+    session of this version points to any more. `time` is seconds since the epoch.
+    """
+
+    number: int
+    digest: str
+    tables: dict[str, int] = {}
+    content: dict[str, str] = {}
+    superseded: tuple[str, ...] = ()
+    time: float = 0.0
+
+    @property
+    def stamp(self) -> str:
+        """How reports name the data: ``<number>-<twelve digits>``; equal stamps mean equal content."""
+        return f"{self.number}-{self.digest[:12]}"
+
+
+ORIGIN = Version(number=0, digest=GENESIS)
+
+
+def link(previous: Version, content: dict[str, str]) -> str:
+    """The digest of a version whose commit holds `content` (table to sha256) and follows `previous`."""
+    return digest(previous.digest.encode() + canonical(content))
+
+
+class Versions:
+    """The file ``versions.jsonl``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def all(self) -> list[Version]:
+        """Every version, oldest first, version 0 (empty) included.
+
+        Raises:
+            StoreError: a whole line of the log does not parse.
+        """
+        return [ORIGIN, *(self._parse(line, i) for i, line in enumerate(self._lines(), 1))]
+
+    def head(self) -> Version:
+        """The newest version."""
+        lines = self._lines()
+        return self._parse(lines[-1], len(lines)) if lines else ORIGIN
+
+    def find(self, wanted: int | str | None) -> Version:
+        """A version by number or stamp; None means the newest.
+
+        Raises:
+            StoreError: there is no such version.
+        """
+        if wanted is None:
+            return self.head()
+        for version in self.all():
+            if wanted in (version.number, version.stamp, str(version.number)):
+                return version
+        raise StoreError(
+            f"the store has no data version {wanted}", file=str(self._path), hint=f"the newest is {self.head().stamp}"
+        )
+
+    def append(self, version: Version) -> None:
+        """Add a version, durably. The caller holds the store's lock."""
+        with open(self._path, "ab") as out:
+            whole = self._whole_bytes()
+            if out.tell() != whole:
+                out.truncate(whole)
+            out.write(canonical(version) + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+
+    def _whole_bytes(self) -> int:
+        return self._read().rfind(b"\n") + 1
+
+    def _read(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def _lines(self) -> list[bytes]:
+        # A torn last line has no newline: it belongs to a commit that never happened.
+        data = self._read()
+        return data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+
+    def _parse(self, line: bytes, number: int) -> Version:
+        try:
+            version = msgspec.json.decode(line, type=Version)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"the version log is damaged: {error}", file=str(self._path), line=number) from error
+        if version.number != number:
+            raise StoreError(
+                f"the version log is damaged: version {version.number} stands on line {number}",
+                file=str(self._path),
+                line=number,
+            )
+        return version
