@@ -36,11 +36,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Worked(msgspec.Struct, frozen=True, kw_only=True):
-    """One session afterwards. `log` is None where none was written."""
+    """One session afterwards. `right` tells for each job asked whether it came out as asked in the end, by the
+    world's state (or the answer); `log` is None where none was written."""
 
     plan: Plan
     agent: str
     transcript: Transcript
+    right: tuple[bool, ...]
     log: Path | None = None
 
 
@@ -68,12 +70,12 @@ def _planned(i: int, seed: int, draws: random.Random, people: tuple[Persona, ...
     return Plan(id=name, persona=persona, jobs=asked, start=start, time=time, seed=own)
 
 
-def work(planned: Plan, profile: Profile, sentences: Sentences) -> Transcript:
-    """One agent works one planned session to its end."""
+def work(planned: Plan, profile: Profile, sentences: Sentences) -> Worked:
+    """One agent works one planned session to its end; nothing is written."""
     world = workspace.world(planned.seed)
     world.reset(planned.start)
     user = users.SimulatedUser(planned.persona, planned.jobs, sentences, planned.seed)
-    return run_episode(
+    transcript = run_episode(
         world,
         agent(profile).begin(world.tools, planned.seed),
         user,
@@ -81,6 +83,8 @@ def work(planned: Plan, profile: Profile, sentences: Sentences) -> Transcript:
         approver=user,
         clock=SimulatedClock(planned.time),
     )
+    right = tuple(user.right.get(i, False) for i in range(max(user.right, default=-1) + 1))
+    return Worked(plan=planned, agent=profile.name, transcript=transcript, right=right)
 
 
 def generate(
@@ -102,10 +106,10 @@ def generate(
     done = []
     for i, planned in enumerate(plan(n, seed)):
         arm = assign(planned).arm
-        transcript = work(planned, profiles[arm], sentences)
+        worked = work(planned, profiles[arm], sentences)
         session = claude_log.Session(id=planned.id, cwd=f"/home/{planned.persona.name}/harbour")
-        log = claude_log.write(folder, session, transcript.steps)
-        done.append(Worked(plan=planned, agent=arm, transcript=transcript, log=log))
+        log = claude_log.write(folder, session, worked.transcript.steps)
+        done.append(msgspec.structs.replace(worked, log=log))
         if progress is not None:
             progress(i + 1, n)
     return tuple(done)

@@ -28,6 +28,7 @@ class Hands:
         self.habits = habits
         self.draws = draws
         self._n = 0
+        self._purpose = 0
         self._context = draws.randint(9_000, 14_000)
 
     def chance(self, probability: float) -> bool:
@@ -35,11 +36,14 @@ class Hands:
         return self.draws.random() < probability
 
     def turn(self, text: str = "", call: tuple[str, dict[str, Any]] | None = None) -> AgentTurn:
-        """One response, with its time and token use."""
+        """One response, with its time and token use. A call's `extra` names its purpose, which no log holds."""
         calls: tuple[ToolCall, ...] = ()
         if call is not None:
             self._n += 1
-            calls = (ToolCall(id=f"c{self._n}", name=call[0], arguments=call[1]),)
+            # A second run of the tests serves the purpose of the first; everything else is used for one purpose.
+            tests = str(call[1].get("command", "")).startswith("pytest")
+            purpose = {"purpose": "tests" if tests else str(self._purpose)}
+            calls = (ToolCall(id=f"c{self._n}", name=call[0], arguments=call[1], extra=purpose),)
         written = 12 + len(text) // 4 + sum(len(str(c.arguments)) // 3 for c in calls)
         self._context += written
         usage = Usage(input_tokens=self._context, output_tokens=written, cached_tokens=self._context - written)
@@ -62,6 +66,7 @@ class Hands:
         Raises:
             GaveUp: the call failed and the agent stopped, or it failed too often.
         """
+        self._purpose += 1
         if self.chance(self.habits.fumbles):
             result = yield from self.call(*_fumbled(tool, arguments), text)
             if result.outcome != "ok" and self.chance(self.habits.gives_up):
@@ -86,10 +91,12 @@ class Hands:
             GaveUp: the agent stopped after the refusal.
         """
         result = ToolResult()
+        self._purpose += 1
         if self.chance(self.habits.invents):
             result = yield from self.call(self.draws.choice(INVENTED), {"query": subject})
             if self.chance(self.habits.gives_up):
                 raise GaveUp(result.text)
+            self._purpose -= 1  # the next call does what this one was for
         return result
 
 

@@ -71,7 +71,8 @@ def population(n: int = 72, seed: int = 0) -> tuple[Persona, ...]:
 class SimulatedUser:
     """Implements `records.Counterpart` and `records.Approver` for one session.
 
-    `plan` is the jobs that the user has in mind, decided before the session; it may leave earlier.
+    `plan` is the jobs that the user has in mind, decided before the session; it may leave earlier. `right` tells
+    for each job that was asked whether the agent's last attempt came out as asked, noticed or not: ground truth.
     """
 
     def __init__(self, persona: Persona, plan: tuple[Job, ...], sentences: Sentences, seed: int) -> None:
@@ -86,6 +87,7 @@ class SimulatedUser:
         self._settled = False
         self._last = ""
         self._push = False
+        self.right: dict[int, bool] = {}
 
     def open(self, state: dict[str, Any]) -> UserMessage:
         """The first request."""
@@ -95,10 +97,13 @@ class SimulatedUser:
         """What the user types next, None when it has left."""
         if said.endswith(GO_AHEAD):
             return self._message([("permission", "permission", {})], 12)
-        if self._settled or self._chance(self.persona.busy):
+        if self._settled:
             return self._next(state)
         job = self.plan[self._at]
         findings = jobs.judge(job, self._before, state, said)
+        self.right[self._at] = not findings
+        if self._chance(self.persona.busy):
+            return self._next(state)
         if findings and (self._corrected or self._chance(self.persona.notices)):
             return self._displeased(job, findings)
         return self._pleased(job, said, state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -81,7 +80,7 @@ class MemoryWorld:
 
     def reset(self, start: WorldStart) -> None:
         """Begin again from a copy of `start.state`."""
-        self._state = copy.deepcopy(start.state)
+        self._state = _copy(start.state)
         self._seed = start.seed
         self._calls = 0
 
@@ -118,7 +117,7 @@ class MemoryWorld:
 
     def state(self) -> State:
         """A deep copy of the state."""
-        return copy.deepcopy(self._state)
+        return _copy(self._state)
 
     def state_hash(self) -> str:
         """sha256 of the canonical state without its volatile fields."""
@@ -149,6 +148,11 @@ class MemoryWorld:
     def difference(self, before: State, after: State) -> tuple[StateChange, ...]:
         """Leaves that differ, volatile fields left out."""
         return differences(before, after, self.volatile)
+
+
+def _copy(state: State) -> State:
+    """A deep copy of a plain JSON value: packing and unpacking is several times faster than ``deepcopy``."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=State)
 
 
 def _refused(call: ToolCall, text: str, refused: str, field: str | None) -> ToolResult:
