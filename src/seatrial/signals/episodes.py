@@ -32,7 +32,7 @@ def starts_task(turn: Turn, kinds: frozenset[str], reading: language.Reading) ->
     if "agent-asks" in reading.contexts and not kinds & ACCEPTING:
         return False
     cues = builtin().cue
-    return any(cues[c].id in _REQUESTS for c in reading.cues)
+    return any(cues[c].id in _REQUESTS for c in reading.lead)
 
 
 def split(

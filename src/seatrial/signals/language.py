@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from seatrial.signals.lexicon import CONTEXTS, builtin
+from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 from seatrial.signals.matching import MASK, mask, matcher, normalise
 
 NAME = "language"
@@ -21,16 +22,17 @@ HUMAN_KINDS = ("confirmation", "accept_implicit", "praise", "complaint", "correc
 REPORT_FLOOR = 0.3
 """Verdicts below this confidence are not evidence of anything and are not listed."""
 
+LATER = 0.4
+"""The share of a cue's points that count when it stands only behind the turn's lead."""
+
+DECISIVE = 2.0
+"""A context with more points than this can speak for a kind alone; weaker ones only tip the balance."""
+
 _TAIL = 700
 _ASKS = re.compile(
     r"\?[\s*_`)\"🚀🎯🎉😊]*$|(?:let me know|want me to|would you like|shall i|should i|do you want|which (?:one|option|would|do)"
     r"|your call|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
     r"|veux-tu|quieres que|deseja)[^\n]{0,200}$",
-    re.IGNORECASE,
-)
-_SHIP = re.compile(
-    r"(?:commit|push|merge|open|create|raise|submit|ship|deploy|release)\b[^\n?]{0,80}"
-    r"(?:pr\b|pull request|commit|push|merge|changes|it\b|this\b|branch|main|ship|upstream)?[^\n?]{0,60}\?",
     re.IGNORECASE,
 )
 _OFFERS_SHIP = re.compile(
@@ -61,20 +63,21 @@ class Verdict(NamedTuple):
     why: str
 
 
-class Weights(NamedTuple):
-    """The lexicon's numbers laid out by position."""
+class _Weights(NamedTuple):
+    """The lexicon's numbers laid out by position, for the inner loop."""
 
     bias: dict[str, float]
-    cues: list[dict[str, float]]
-    contexts: dict[str, dict[str, float]]
+    cues: list[tuple[tuple[str, float], ...]]
+    contexts: dict[str, tuple[tuple[str, float], ...]]
 
 
-def _weights() -> Weights:
+@lru_cache(maxsize=1)
+def _weights() -> _Weights:
     lexicon = builtin()
-    return Weights(
-        lexicon.bias,
-        [cue.weights for cue in lexicon.cue],
-        {context.id: context.weights for context in lexicon.context},
+    return _Weights(
+        {kind: lexicon.bias.get(kind, -3.0) for kind in KINDS},
+        [tuple(cue.weights.items()) for cue in lexicon.cue],
+        {name: tuple(lexicon.context_weights(name).items()) for name in CONTEXTS},
     )
 
 
@@ -112,9 +115,11 @@ def contexts(turn: str, said: str, before: str, interrupted: bool) -> list[str]:
 
 
 class Reading(NamedTuple):
-    """What the rules saw in a turn: its cues (lexicon positions), contexts and normalised forms."""
+    """What the rules saw in a turn: the cues that it leads with and the later ones (lexicon positions), contexts
+    and normalised forms."""
 
-    cues: list[int]
+    lead: list[int]
+    later: list[int]
     contexts: list[str]
     normal: str
     said: str
@@ -124,7 +129,8 @@ def read(turn: str, before: str = "", *, interrupted: bool = False) -> Reading:
     """Apply the lexicon to one turn."""
     normal = normalise(turn)
     said = mask(normal)
-    return Reading(matcher().match(normal, said), contexts(turn, said, before, interrupted), normal, said)
+    lead, later = matcher().match(normal, said)
+    return Reading(lead, later, contexts(turn, said, before, interrupted), normal, said)
 
 
 def judge(turn: str, before: str = "", *, interrupted: bool = False) -> list[Verdict]:
@@ -148,30 +154,33 @@ def verdicts(reading: Reading, length: int) -> list[Verdict]:
 
 def score(reading: Reading) -> dict[str, float]:
     """Log-odds by kind. A kind is present only if some cue or context speaks for it."""
-    weights = _WEIGHTS or _load()
+    weights = _weights()
     totals = dict(weights.bias)
     favoured = set()
-    for cue in reading.cues:
-        for kind, weight in weights.cues[cue].items():
-            totals[kind] = totals.get(kind, -3.0) + weight
-            if weight > 0:
-                favoured.add(kind)
+    for cues, share in ((reading.lead, 1.0), (reading.later, LATER)):
+        for cue in cues:
+            for kind, weight in weights.cues[cue]:
+                totals[kind] += share * weight
+                if weight > 0:
+                    favoured.add(kind)
     for context in reading.contexts:
-        for kind, weight in weights.contexts[context].items():
-            totals[kind] = totals.get(kind, -3.0) + weight
-            if weight > 2:
+        for kind, weight in weights.contexts[context]:
+            totals[kind] += weight
+            if weight > DECISIVE:
                 favoured.add(kind)
-    return {kind: totals[kind] for kind in totals if kind in favoured}
+    return {kind: total for kind, total in totals.items() if kind in favoured}
 
 
 def _evidence(kind: str, confidence: float, reading: Reading, length: int) -> Verdict:
     """The strongest cue's place, and the names of everything that spoke."""
     lexicon = builtin()
-    weights = _WEIGHTS or _load()
-    spoke = sorted(
-        ((weights.cues[c].get(kind, 0.0), c) for c in reading.cues if weights.cues[c].get(kind)),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
+    spoke = [
+        (share * lexicon.cue[c].weights[kind], c)
+        for cues, share in ((reading.lead, 1.0), (reading.later, LATER))
+        for c in cues
+        if lexicon.cue[c].weights.get(kind)
+    ]
+    spoke.sort(key=lambda pair: (-pair[0], pair[1]))
     span = (0, min(length, 120))
     for weight, cue in spoke:
         found = matcher().spans(cue, reading.normal, reading.said) if weight > 0 else None
@@ -179,18 +188,11 @@ def _evidence(kind: str, confidence: float, reading: Reading, length: int) -> Ve
             span = found
             break
     names = [f"{lexicon.cue[c].id} {w:+.1f}" for w, c in spoke]
-    names += [f"{n} {weights.contexts[n][kind]:+.1f}" for n in reading.contexts if weights.contexts[n].get(kind)]
+    for context in reading.contexts:
+        points = lexicon.context_weights(context).get(kind)
+        if points:
+            names.append(f"{context} {points:+.1f}")
     return Verdict(kind, round(confidence, 4), span[0], min(span[1], length), "; ".join(names))
-
-
-_WEIGHTS: Weights | None = None
-
-
-def _load() -> Weights:
-    global _WEIGHTS
-    _WEIGHTS = _weights()
-    assert set(_WEIGHTS.contexts) <= set(CONTEXTS)
-    return _WEIGHTS
 
 
 def judge_many(

@@ -27,7 +27,35 @@ CONTEXTS = (
     "pasted",
     "exclaims",
 )
-_LEFT, _RIGHT = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
+_CLASSES = {"w": (r"\pL\pN_", r"\w"), "s": (r" \t\n\r\f\v", r" \t\n\r\f\v"), "d": ("0-9", "0-9")}
+
+
+def portable(pattern: str, *, for_re2: bool) -> str:
+    """A pattern whose ``\\w``, ``\\s`` and ``\\d`` mean the same in RE2 (ASCII there) and in `re`.
+
+    Raises:
+        re.error: an escape that the two read differently, such as ``\\b``.
+    """
+    out = []
+    inside = False
+    i = 0
+    while i < len(pattern):
+        char = pattern[i]
+        if char == "\\" and i + 1 < len(pattern):
+            name = pattern[i + 1]
+            if name in _CLASSES:
+                body = _CLASSES[name][0 if for_re2 else 1]
+                out.append(body if inside else f"[{body}]")
+            elif name.isalnum() and name not in "ntrfv":
+                raise re.error(f"\\{name} is not portable", pattern, i)
+            else:
+                out.append(pattern[i : i + 2])
+            i += 2
+            continue
+        inside = char == "[" or (inside and char != "]")
+        out.append(char)
+        i += 1
+    return "".join(out)
 
 
 class Cue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,14 +89,19 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cue: tuple[Cue, ...]
     context: tuple[Context, ...]
 
+    def context_weights(self, name: str) -> dict[str, float]:
+        """A context's points by kind; empty if the lexicon does not name it."""
+        return next((c.weights for c in self.context if c.id == name), {})
+
     def re2_pattern(self, cue: Cue) -> str:
         """The cue with its position and letter boundaries, for RE2 (whose own word boundary is ASCII-only)."""
-        return self._placed(cue, _LEFT if cue.bound else "", _RIGHT if cue.bound else "")
+        left, right = (r"(?:^|[^\w])", r"(?:$|[^\w])") if cue.bound else ("", "")
+        return portable(self._placed(cue, left, right), for_re2=True)
 
     def python_pattern(self, cue: Cue) -> re.Pattern[str]:
         """The same for `re`: the oracle, and what finds the place of the evidence (group 1)."""
         left, right = (r"(?<!\w)", r"(?!\w)") if cue.bound else ("", "")
-        return re.compile(self._placed(cue, left, right).replace(r"[^\pL\pN_]", r"\W"))
+        return re.compile(portable(self._placed(cue, left, right), for_re2=False))
 
     def _placed(self, cue: Cue, left: str, right: str) -> str:
         body = "(" + cue.alternation() + ")"

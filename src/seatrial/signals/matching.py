@@ -6,7 +6,6 @@ RE2's ``\\b`` knows ASCII alone, so boundaries are spelled out as "not a letter,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 import re2
@@ -15,6 +14,9 @@ from seatrial.signals.lexicon import Lexicon, builtin
 
 MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Stands for a character that the human did not say in their own voice: code, quotation, link, pasted output."""
+
+LEAD = 120
+"""Characters in which a turn says what it is about. Cues that stand only behind them speak with less weight."""
 
 LIMIT = 6_000
 """Characters of a turn that are read. Longer turns are pastes; their evidence is at the front."""
@@ -63,9 +65,17 @@ class Matcher:
         self._said = _Family(lexicon, "said")
         self._raw = _Family(lexicon, "raw")
 
-    def match(self, normal: str, said: str) -> list[int]:
-        """Positions of the cues in a turn, ascending; `normal` and `said` as `normalise` and `mask` give them."""
-        return sorted(self._said.match(said) + self._raw.match(normal))
+    def match(self, normal: str, said: str) -> tuple[list[int], list[int]]:
+        """Positions of the cues that a turn leads with, and of those that stand only behind its lead, ascending.
+
+        `normal` and `said` as `normalise` and `mask` give them.
+        """
+        cues = self._said.match(said) + self._raw.match(normal)
+        cues.sort()
+        if len(normal) <= LEAD or not cues:
+            return cues, []
+        front = {*self._said.match(said[:LEAD]), *self._raw.match(normal[:LEAD])}
+        return [c for c in cues if c in front], [c for c in cues if c not in front]
 
     def spans(self, cue: int, normal: str, said: str) -> tuple[int, int] | None:
         """Where a cue stands (characters of the turn); None if `re` does not find it."""
@@ -73,8 +83,15 @@ class Matcher:
         found = family.patterns[cue].search(said if family is self._said else normal)
         return found.span(1) if found else None
 
-    def oracle(self, normal: str, said: str) -> list[int]:
+    def oracle(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         """What `match` must give, by Python's backtracking `re` (tests, benchmarks)."""
+        cues = self._search(normal, said)
+        if len(normal) <= LEAD:
+            return cues, []
+        front = set(self._search(normal[:LEAD], said[:LEAD]))
+        return [c for c in cues if c in front], [c for c in cues if c not in front]
+
+    def _search(self, normal: str, said: str) -> list[int]:
         texts = {"said": said, "raw": normal}
         return [
             i
@@ -105,13 +122,3 @@ class _Family:
 def matcher() -> Matcher:
     """The matcher of the built-in lexicon, built once per process."""
     return Matcher(builtin())
-
-
-def match_many(turns: Sequence[str]) -> list[list[int]]:
-    """Cues of many turns."""
-    engine = matcher()
-    out = []
-    for turn in turns:
-        normal = normalise(turn)
-        out.append(engine.match(normal, mask(normal)))
-    return out
