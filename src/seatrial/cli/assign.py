@@ -77,7 +77,6 @@ def sample(
     if as_json:
         output.emit("sample", {"n": frame.height, "sessions": frame.to_dicts()}, data_version=version)
         return
-    from seatrial.report import terminal
+    from seatrial.report import looks
 
-    for part in terminal.sample(frame):
-        output.console().print(part)
+    output.show(looks.sample(frame.to_dicts(), by.split(",")))

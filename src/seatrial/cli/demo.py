@@ -43,6 +43,6 @@ def demo(
     from seatrial.report import terminal
 
     screen = output.console()
-    for part in (*terminal.ranking(result.ranking), *terminal.sections(result.sections)):
+    for part in terminal.ranking(result.ranking, result.sections):
         screen.print(part)
     screen.print(f"Report: {result.report}")

@@ -24,7 +24,6 @@ def doctor(as_json: JsonOption = False) -> None:
     if as_json:
         output.emit("doctor", result)
         return
-    from seatrial.report import terminal
+    from seatrial.report import looks
 
-    for part in terminal.installation(result):
-        output.console().print(part)
+    output.show(looks.installation(result))

@@ -58,10 +58,9 @@ def ingest(
     if as_json:
         output.emit("ingest", result, data_version=opened.data_version, warnings=result.warnings)
     else:
-        from seatrial.report import terminal
+        from seatrial.report import looks
 
-        for part in terminal.intake(result):
-            output.console().print(part)
+        output.show(looks.intake(result.files, result.sessions, result.steps, result.skipped, result.redacted))
         for text in result.warnings:
             output.warn(text)
     if result.files["read"] and not result.files["kept"]:

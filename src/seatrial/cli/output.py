@@ -16,6 +16,8 @@ from seatrial.errors import SeatrialError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from seatrial.report.section import Section
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 StoreOption = Annotated[
     str | None,
@@ -65,6 +67,13 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal or made.width > MAX_WIDTH:
         made = Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=MAX_WIDTH)
     return made
+
+
+def show(section: Section) -> None:
+    """Print one section of a report on stdout."""
+    from seatrial.report import terminal
+
+    console().print(terminal.section_block(section))
 
 
 def warn(text: str) -> None:

@@ -38,7 +38,9 @@ def rank(
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a Markdown summary.")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="No data yet: sessions needed to see 1, 2 and 5 points.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="No data yet: sessions needed to see 1, 2 and 5 points.")
+    ] = False,
     models: Annotated[int, typer.Option(min=2, help="With --plan: how many models.")] = 2,
     sd: Annotated[float, typer.Option(min=0.0, help="With --plan: standard deviation of the outcome.")] = 0.5,
     sessions_per_user: Annotated[float, typer.Option(min=1.0, help="With --plan: sessions per user.")] = 1.0,
@@ -128,9 +130,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _plan(models: int, sd: float, sessions_per_user: float, correlation: float, level: float, as_json: bool) -> None:
     from seatrial import causal
 
-    power = causal.plan(
-        models=models, sd=sd, sessions_per_user=sessions_per_user, correlation=correlation, level=level
-    )
+    power = causal.plan(models=models, sd=sd, sessions_per_user=sessions_per_user, correlation=correlation, level=level)
     if as_json:
         output.emit("rank", {"power": power})
         return

@@ -35,7 +35,7 @@ def list_(
     """
     import polars as pl
 
-    from seatrial.report import terminal
+    from seatrial.report import looks
     from seatrial.settings import load
     from seatrial.store import Store
 
@@ -51,10 +51,7 @@ def list_(
         result = {"total": total, "sessions": rows.to_dicts()}
         output.emit("sessions list", result, data_version=opened.data_version)
         return
-    screen = output.console()
-    screen.print(terminal.sessions(rows))
-    if total > rows.height:
-        screen.print(f"{rows.height} of {total} sessions; --limit shows more")
+    output.show(looks.sessions(rows.iter_rows(named=True), total))
 
 
 def show(
@@ -67,7 +64,7 @@ def show(
 
     Example: seatrial sessions show 175b29b3
     """
-    from seatrial.report import terminal
+    from seatrial.report import looks
     from seatrial.settings import load
     from seatrial.store import Store
 
@@ -76,8 +73,7 @@ def show(
     if as_json:
         output.emit("sessions show", trace, data_version=opened.data_version)
         return
-    for part in terminal.trace(trace, limit=limit):
-        output.console().print(part)
+    output.show(looks.trace(trace, limit))
 
 
 def search(
@@ -90,7 +86,7 @@ def search(
 
     Example: seatrial sessions search "permission denied"
     """
-    from seatrial.report import terminal
+    from seatrial.report import looks
     from seatrial.settings import load
     from seatrial.store import Store
 
@@ -116,5 +112,4 @@ def search(
         result = {"hits": hits, "searched": searched, "sessions": len(ids)}
         output.emit("sessions search", result, data_version=opened.data_version)
         return
-    for part in terminal.hits(hits, searched, len(ids)):
-        output.console().print(part)
+    output.show(looks.hits(hits, searched, len(ids)))

@@ -50,10 +50,9 @@ def explain(
         if as_json:
             output.emit("signals", counts, data_version=version)
             return
-        from seatrial.report import terminal
+        from seatrial.report import looks
 
-        for part in terminal.signal_counts(counts):
-            output.console().print(part)
+        output.show(looks.signal_counts(counts))
         return
     explained, version = look.explain(session=session, path=path, store=store)
     if not explained:
@@ -61,11 +60,10 @@ def explain(
     if as_json:
         output.emit("signals", explained, data_version=version)
         return
-    from seatrial.report import terminal
+    from seatrial.report import looks
 
     for one in explained:
-        for part in terminal.explanation(one):
-            output.console().print(part)
+        output.show(looks.explanation(one.session, one.signals))
 
 
 def evaluate(
@@ -77,13 +75,12 @@ def evaluate(
 
     Example: seatrial signals evaluate --labels turns.jsonl
     """
-    from seatrial.signals import accuracy
+    from seatrial import signals
 
-    result = accuracy.evaluate(labels, level=level)
+    result = signals.evaluate(labels, level=level)
     if as_json:
         output.emit("signals evaluate", result)
         return
-    from seatrial.report import terminal
+    from seatrial.report import looks
 
-    for part in terminal.accuracy(result):
-        output.console().print(part)
+    output.show(looks.accuracy(result.kinds, result.by_source))

@@ -27,9 +27,8 @@ def verify(store: StoreOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         output.emit("verify", result, data_version=opened.data_version)
     else:
-        from seatrial.report import terminal
+        from seatrial.report import looks
 
-        for part in terminal.verification(result):
-            output.console().print(part)
+        output.show(looks.verification(result.ok, result.checks, result.problems, result.sessions, result.blobs))
     if result.problems:
         raise typer.Exit(1)

@@ -11,8 +11,9 @@ import polars as pl
 from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
 from seatrial.engine.local import map_sessions
-from seatrial.records import Assignment, Trace, Weights
+from seatrial.records import SCORED, Assignment, SessionScore, Trace, Weights
 from seatrial.records.tables import OUTCOMES_TABLE
+from seatrial.scoring.outcomes import VERSION as SCORING_VERSION
 from seatrial.store import Store
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ BATCH = 64
 
 def fingerprint(weights: Weights) -> str:
     """Identity of everything that turns a trace into an outcome row (METHODS 0.6)."""
-    return content_hash({"signals": signals.versions(), "scoring": scoring.VERSION, "weights": weights})[:16]
+    return content_hash({"signals": signals.versions(), "scoring": SCORING_VERSION, "weights": weights})[:16]
 
 
 def extract_store(
@@ -72,7 +73,11 @@ def extract_traces(
     """
     found = [signals.extract(trace) for trace in traces]
     rows = [
-        _outcome_row(trace, extraction, scoring.score(trace, extraction.signals, extraction.episodes, weights))
+        _outcome_row(
+            trace,
+            extraction,
+            scoring.score(trace, extraction.signals, extraction.episodes, weights, calls=extraction.calls),
+        )
         | {"extraction": stamp, "blob": blobs.get(trace.id)}
         for trace, extraction in zip(traces, found, strict=True)
     ]
@@ -94,7 +99,7 @@ def arm_of(trace: Trace) -> tuple[str | None, list[str]]:
     return (spoke[0] if spoke else None), spoke
 
 
-def _outcome_row(trace: Trace, found: signals.Extraction, scored: Any) -> dict[str, Any]:
+def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) -> dict[str, Any]:
     arm, spoke = arm_of(trace)
     assigned = trace.assignment
     usage = trace.totals.usage
@@ -150,8 +155,6 @@ def _assignment(assigned: Assignment | None) -> dict[str, Any]:
 def _recorded(status: str, score: float | None) -> float | None:
     """The recorded outcome as a number: the score where there is one, else 1 for passed and 0 for other
     scored statuses; None for excluded attempts (METHODS 0.1)."""
-    from seatrial.records import SCORED
-
     if status not in SCORED:
         return None
     if score is not None:

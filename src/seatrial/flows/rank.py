@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
@@ -17,7 +17,6 @@ from seatrial.records import Dropped, Ranking, Weights
 from seatrial.store import Store, temporary_store
 
 ProgressFn = Callable[[int, int | None, str], None]
-MIN_MODELS = 2
 
 
 class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +26,7 @@ class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: str = "auto"
     weights: Weights = scoring.UNIT
-    baseline: str = "uniform"
+    baseline: Literal["uniform", "traffic"] = "uniform"
     level: float = 0.95
     seed: int = 0
     draws: int = 9_999
@@ -102,6 +101,7 @@ def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | N
         rows,
         outcome=name,
         value=value,
+        conditions=rows.select("session", "agent", "simulator"),
         calls=store.table("calls").filter(pl.col("session").is_in(keep)).collect(),
         corrections=store.table("corrections").filter(pl.col("session").is_in(keep)).collect(),
         baseline=options.baseline,
@@ -111,7 +111,7 @@ def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | N
         by=options.by,
         weights="fitted" if options.weights.fitted else options.weights.name,
         basis=_basis(store, rows, options),
-        bootstrap_t=options.bootstrap_t,
+        interval="bootstrap-t" if options.bootstrap_t else "jackknife",
     )
     return msgspec.structs.replace(ranking, dropped=(*dropped, *_skipped(read), *ranking.dropped))
 
@@ -126,12 +126,16 @@ def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, l
             dropped.append(Dropped(what=what, n=out, why=why))
             rows = rows.filter(~mask)
 
-    leave_out(pl.col("parent").is_not_null(), "sub-agent traces", "part of their parent's session, not rows of their own")
+    leave_out(
+        pl.col("parent").is_not_null(), "sub-agent traces", "part of their parent's session, not rows of their own"
+    )
     for column, wanted in options.where.items():
         if column not in rows.columns:
             raise UsageError(f"no column {column!r} to select on", hint=f"columns: {', '.join(rows.columns)}")
         leave_out(
-            pl.col(column).cast(pl.String).ne_missing(wanted), f"sessions with {column} other than {wanted}", "by --where"
+            pl.col(column).cast(pl.String).ne_missing(wanted),
+            f"sessions with {column} other than {wanted}",
+            "by --where",
         )
     if options.arm != "arm":
         if options.arm not in rows.columns:

@@ -1,0 +1,110 @@
+"""Looking at a store: signal counts, explanations, exports, and what is installed here."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from seatrial import __version__, ingest, plugins, scoring, signals
+from seatrial.canon import canonical
+from seatrial.errors import EvidenceError, InputError, UsageError
+from seatrial.flows.extract import extract_store
+from seatrial.records import Trace
+from seatrial.settings import load
+from seatrial.store import Store
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """One session and why each of its signals was kept, merged or dropped."""
+
+    session: str
+    signals: list[signals.Explanation]
+
+
+def signal_counts(store: str | None) -> tuple[list[dict[str, Any]], str]:
+    """Kept, merged and dropped signals by kind and model, and the data version."""
+    opened = Store.open(store or load().store)
+    extract_store(opened, scoring.UNIT)
+    fate = (
+        pl.when(pl.col("dropped_by").is_null())
+        .then(pl.lit("kept"))
+        .when(pl.col("dropped_by").str.starts_with("merged_into"))
+        .then(pl.lit("merged"))
+        .otherwise(pl.lit("dropped"))
+        .alias("fate")
+    )
+    counted = opened.table("signals").select("kind", "model", fate).group_by("kind", "model").agg(
+        *((pl.col("fate") == f).sum().alias(f) for f in ("kept", "merged", "dropped"))
+    )  # fmt: skip
+    return counted.sort("kind", "model", nulls_last=True).collect().to_dicts(), opened.data_version
+
+
+def explain(*, session: str | None, path: Path | None, store: str | None) -> tuple[list[Explained], str | None]:
+    """Why each signal of a stored session, or of every session in a file, was kept, merged or dropped."""
+    if path is not None:
+        traces: Iterator[Trace] = iter(ingest.read(path))
+        wanted = [t for t in traces if session is None or t.id.startswith(session)]
+        version = None
+    elif session is not None:
+        opened = Store.open(store or load().store)
+        wanted, version = [opened.trace(opened.resolve(session))], opened.data_version
+    else:
+        raise UsageError("name a session or a file to explain")
+    return [Explained(session=t.id, signals=signals.explain(signals.extract(t), t)) for t in wanted], version
+
+
+def export_atif(out: Path, *, sessions: Sequence[str], store: str | None) -> tuple[dict[str, Any], str]:
+    """Write stored sessions as ATIF files into `out`; counts what ATIF could not hold natively."""
+    from seatrial.ingest import atif_write
+
+    opened = Store.open(store or load().store)
+    ids = [opened.resolve(s) for s in sessions] or opened.session_ids()
+    if not ids:
+        raise EvidenceError("the store holds no session to export")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write there: {error.strerror}", file=str(out)) from error
+    not_held: dict[str, int] = {}
+    files = []
+    for session in ids:
+        document, losses = atif_write.write(opened.trace(session))
+        target = out / f"{safe_name(session)}.json"
+        target.write_bytes(canonical(document))
+        files.append(target.name)
+        for field in losses:
+            not_held[field] = not_held.get(field, 0) + 1
+    return {"written": len(files), "files": files, "not_held": not_held}, opened.data_version
+
+
+def safe_name(text: str) -> str:
+    """A file name for an id that came out of a trace: it can name no other folder and collides with no other."""
+    from seatrial.canon import digest
+
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text).strip(".")[:80]
+    return kept if kept == text else f"{kept}-{digest(text.encode())[:8]}"
+
+
+_EXTRAS = (("fast", ("numba", "hyperscan"), "compiled randomisation tests, fastest phrase matching"),)
+
+
+def installation() -> dict[str, Any]:
+    """Versions, readers and extras of this installation."""
+    readers = [{"name": r.name, "version": r.version, "verified": r.verified} for r in ingest.readers()]
+    extras = [
+        {"extra": name, "installed": all(importlib.util.find_spec(m) for m in modules), "for": purpose}
+        for name, modules, purpose in _EXTRAS
+    ]
+    return {
+        "seatrial": __version__,
+        "python": platform.python_version(),
+        "readers": readers,
+        "extras": extras,
+        "warnings": list(plugins.warnings()),
+    }

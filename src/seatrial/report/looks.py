@@ -1,0 +1,244 @@
+"""What the looking commands show, as sections: what was read, sessions, steps, signals, checks of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from seatrial.records import Check, Skip, Trace
+from seatrial.report import numbers
+from seatrial.report.section import Column, Section, Table
+from seatrial.report.text import clean, clip, name, visible
+
+SHOWN_SKIPS = 20
+
+
+def _time(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else numbers.count(value)
+
+
+def intake(
+    files: Mapping[str, int], sessions: int, steps: int, skipped: Sequence[Skip], redacted: Mapping[str, int]
+) -> Section:
+    """What an ingest read, kept, skipped and redacted."""
+    lost = [s for s in skipped if not s.noted]
+    noted = [s for s in skipped if s.noted]
+    tables = []
+    for title, skips in (("Skipped", lost), ("Noted, nothing lost", noted)):
+        if skips:
+            rows = tuple((clip(clean(s.file), 48), _count(s.line), clean(s.why)) for s in skips[:SHOWN_SKIPS])
+            head = (Column(head="file", name=True), Column(head="line", right=True), Column(head="why"))
+            more = f" ({len(skips) - SHOWN_SKIPS} more; --json lists all)" if len(skips) > SHOWN_SKIPS else ""
+            tables.append(Table(caption=f"{title}: {len(skips)}{more}", columns=head, rows=rows))
+    hidden = ", ".join(f"{n} {kind}" for kind, n in sorted(redacted.items())) or "nothing"
+    return Section(
+        heading="Read",
+        paragraphs=(
+            f"{numbers.count(files['read'])} files read, {numbers.count(files['kept'])} kept, "
+            f"{numbers.count(files['skipped'])} skipped. {numbers.count(sessions)} sessions, "
+            f"{numbers.count(steps)} steps. Redacted: {hidden}.",
+        ),
+        tables=tuple(tables),
+    )
+
+
+def sessions(rows: Iterable[Mapping[str, Any]], total: int) -> Section:
+    """Stored sessions as a table; rows have the columns of `records.tables.SESSIONS`."""
+    head = (
+        Column(head="session", name=True),
+        Column(head="start (UTC)"),
+        Column(head="model", name=True),
+        Column(head="turns", right=True),
+        Column(head="calls", right=True),
+        Column(head="errors", right=True),
+        Column(head="recorded"),
+    )
+    body = tuple(
+        (
+            name(row["session"])[:18],
+            _time(row["start"]),
+            clip(name(row["arm"]), 28) if row["arm"] else None,
+            _count(row["human_turns"]),
+            _count(row["tool_calls"]),
+            _count(row["tool_errors"]),
+            row["outcome_status"] or "-",
+        )
+        for row in rows
+    )
+    shown = f"{len(body)} of {numbers.count(total)}" if len(body) < total else numbers.count(total)
+    return Section(heading="Sessions", tables=(Table(caption=f"{shown} sessions", columns=head, rows=body),))
+
+
+def trace(one: Trace, limit: int) -> Section:
+    """One session step by step; text is clipped to a few lines per step."""
+    who = {"human": "human", "simulated_user": "user (simulated)", "agent": "agent"}
+    rows = []
+    for step in one.steps[:limit]:
+        body = [clip(visible(line), 300) for line in step.text.strip().split("\n")[:6]] if step.text.strip() else []
+        body += [f"> {clean(c.name)} {clip(clean(str(c.arguments)), 160)}" for c in step.tool_calls]
+        body += [f"  {r.outcome}: {clip(clean(r.text), 160)}" for r in step.results]
+        speaker = who.get(step.event_class, step.event_class) + (f" ({step.kind})" if step.kind else "")
+        rows.append((str(step.index), speaker + (" copied" if step.copied else ""), "\n".join(body) or None))
+    facts = [
+        f"agent {name(one.agent.name)}" + (f" {clean(one.agent.version)}" if one.agent.version else ""),
+        f"model {name(one.model)}" if one.model else "no model named",
+        f"task {name(one.task.id)}" if one.task.id else "",
+        f"sub-agent of {name(one.parent)}" if one.parent else "",
+        f"recorded outcome {one.outcome.status}" if one.outcome else "",
+        f"read from {clean(one.provenance.file)}" if one.provenance.file else "",
+    ]
+    more = (f"{len(one.steps) - limit} more steps; --limit shows more",) if len(one.steps) > limit else ()
+    head = (Column(head="step", right=True), Column(head="who"), Column(head="what", name=True))
+    return Section(
+        heading=f"Session {name(one.id)}",
+        paragraphs=("; ".join(f for f in facts if f) + ".",),
+        tables=(Table(caption=f"{len(one.steps)} steps", columns=head, rows=tuple(rows)),),
+        notes=more,
+    )
+
+
+def hits(found: Sequence[Mapping[str, Any]], searched: int, total: int) -> Section:
+    """Where a text was found."""
+    rows = tuple((name(h["session"])[:18], str(h["step"]), h["where"], clip(clean(h["quote"]), 120)) for h in found)
+    head = (Column(head="session", name=True), Column(head="step", right=True), Column(head="where"),
+            Column(head="text", name=True))  # fmt: skip
+    stopped = "" if searched == total else f"; stopped at the limit after {searched} of {total} sessions"
+    return Section(heading="Found", tables=(Table(caption=f"{len(rows)} places{stopped}", columns=head, rows=rows),))
+
+
+def signal_counts(rows: Sequence[Mapping[str, Any]]) -> Section:
+    """Signals by kind and model: kept, merged, dropped."""
+    head = (
+        Column(head="kind"),
+        Column(head="model", name=True),
+        *(Column(head=h, right=True) for h in ("kept", "merged", "dropped")),
+    )
+    body = tuple(
+        (r["kind"], name(r["model"]) if r["model"] else None, *(_count(r[k]) for k in ("kept", "merged", "dropped")))
+        for r in rows
+    )
+    return Section(
+        heading="Signals",
+        tables=(Table(caption="Signals by kind and model", columns=head, rows=body, grouped=True),),
+        notes=("--explain SESSION shows the evidence for each signal and why it counts or does not",),
+    )
+
+
+def explanation(session: str, rows: Sequence[Any]) -> Section:
+    """Why each signal of one session was kept, merged or dropped; rows are `signals.explain.Explanation`."""
+    head = (
+        Column(head="step", right=True),
+        Column(head="signal"),
+        Column(head="fate"),
+        Column(head="evidence", name=True),
+        Column(head="why"),
+    )
+    body = tuple(
+        (
+            str(r.step),
+            f"{r.kind.replace('_', ' ')} {r.confidence:.2f}",
+            r.fate,
+            clip(clean(f"{r.left}[{r.quote}]{r.right}"), 150),
+            clean(r.reason + (f"; {r.why}" if r.why else "")),
+        )
+        for r in rows
+    )
+    kept = sum(r.fate == "kept" for r in rows)
+    caption = f"{len(rows)} signals detected, {kept} count"
+    return Section(
+        heading=f"Signals of {name(session)}",
+        tables=(Table(caption=caption, columns=head, rows=body),),
+        notes=("the evidence stands in brackets; the words around it are context",),
+    )
+
+
+def accuracy(
+    kinds: Mapping[str, Mapping[str, Any]], by_source: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Section:
+    """Precision, recall and F1 by kind, and by source."""
+
+    def cell(estimate: Any) -> str | None:
+        if estimate is None:
+            return None
+        if estimate.low is None:
+            return f"{estimate.value:.2f}"
+        return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+    measures = ("precision", "recall", "f1")
+    numbers_head = tuple(Column(head=h, right=True) for h in ("labelled", *measures))
+    whole = tuple(
+        (kind.replace("_", " "), _count(row["n_positive"]), *(cell(row[m]) for m in measures))
+        for kind, row in kinds.items()
+    )
+    parts = tuple(
+        (clip(name(source), 30), kind.replace("_", " "), _count(row["n_positive"]), *(cell(row[m]) for m in measures))
+        for source, rows in by_source.items()
+        for kind, row in rows.items()
+        if row["n_positive"]
+    )
+    return Section(
+        heading="How accurate the detectors are",
+        tables=(
+            Table(caption="By kind", columns=(Column(head="kind"), *numbers_head), rows=whole),
+            Table(
+                caption="By source, kinds with at least one labelled turn",
+                columns=(Column(head="source", name=True), Column(head="kind"), *numbers_head),
+                rows=parts,
+                grouped=True,
+            ),
+        ),
+    )
+
+
+def sample(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> Section:
+    """A drawn evaluation set: how many per stratum, with what probability."""
+    groups: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        groups.setdefault(tuple(str(row[s]) for s in strata), []).append(row["probability"])
+    body = tuple((*(name(part) for part in key), _count(len(p)), f"{min(p):.4g}") for key, p in sorted(groups.items()))
+    head = (
+        *(Column(head=s.replace("_", " "), name=True) for s in strata),
+        Column(head="drawn", right=True),
+        Column(head="probability", right=True),
+    )
+    return Section(heading="Sample", tables=(Table(caption=f"{len(rows)} sessions drawn", columns=head, rows=body),))
+
+
+def verification(ok: bool, checks: Sequence[Check], problems: Sequence[str], sessions: int, blobs: int) -> Section:
+    """What `verify` found."""
+    return Section(
+        heading="The store is sound" if ok else "The store is damaged",
+        paragraphs=(f"{numbers.count(sessions)} sessions, {numbers.count(blobs)} blobs.",),
+        checks=tuple(checks),
+        items=tuple(clean(p) for p in problems),
+    )
+
+
+def installation(facts: Mapping[str, Any]) -> Section:
+    """Versions, extras and readers."""
+    readers = tuple((r["name"], r["version"], "yes" if r["verified"] else "no: built to the specification")
+                    for r in facts["readers"])  # fmt: skip
+    extras = tuple((e["extra"], "installed" if e["installed"] else "not installed", e["for"]) for e in facts["extras"])
+    return Section(
+        heading=f"seatrial {facts['seatrial']} on Python {facts['python']}",
+        tables=(
+            Table(
+                caption="Readers",
+                columns=(Column(head="format"), Column(head="version"), Column(head="checked on real files")),
+                rows=readers,
+            ),
+            Table(
+                caption="Extras",
+                columns=(Column(head="extra"), Column(head="state"), Column(head="what for")),
+                rows=extras,
+            ),
+        ),
+        items=tuple(clean(w) for w in facts["warnings"]),
+    )
