@@ -1,0 +1,76 @@
+"""Per-signal rates by model, and how often each signal exists at all: the post-treatment trap in numbers (METHODS 3.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from seatrial.causal import cells
+from seatrial.causal.prepare import Codes, Floats, Sample
+from seatrial.causal.uncertainty import contrasts, net_coefficients
+from seatrial.records import OUTCOMES, CoverageRow, SignalRate
+from seatrial.stats import clustered_mean, clustered_proportion
+
+COUNTS = ("n_confirmation", "n_accept_implicit", "n_praise", "n_complaint", "n_correction", "n_execution_error")
+
+
+def _rate(values: Floats, present: np.ndarray, cluster: Codes, level: float) -> SignalRate:
+    share = float(present.mean()) if present.size else 0.0
+    if not present.any():
+        return SignalRate(estimate=None, coverage=share, why="no session of this model has a value")
+    y, group = values[present], cluster[present]
+    if np.isin(y, (0.0, 1.0)).all():
+        estimate = clustered_proportion(y, group, level)
+    else:
+        estimate = clustered_mean(y, group, level, bounded=bool(y.min() >= 0 and y.max() <= 1))
+    return SignalRate(estimate=estimate, coverage=share)
+
+
+def rates(everyone: Sample, level: float) -> dict[str, dict[str, SignalRate]]:
+    """{arm: {signal: rate}} over all sessions with an arm: the five outcomes, and for each kind of signal the share
+    of *all* sessions that show it (named ``any_...``), which conditions on nothing that the model caused."""
+    out: dict[str, dict[str, SignalRate]] = {a: {} for a in everyone.arms}
+    columns = [(name, name) for name in OUTCOMES] + [(name, "any_" + name[2:]) for name in COUNTS]
+    for column, label in columns:
+        if column not in everyone.frame.columns:
+            continue
+        x = everyone.frame[column].cast(pl.Float64)
+        if x.null_count() == x.len():
+            continue
+        present = x.is_not_null().to_numpy()
+        values = x.fill_null(0.0).to_numpy()
+        if label != column:
+            values = (values > 0).astype(np.float64)
+        for k, arm in enumerate(everyone.arms):
+            mine = everyone.arm == k
+            out[arm][label] = _rate(values[mine], present[mine], everyone.cluster[mine], level)
+    return out
+
+
+def equality_p(values: Floats, sample: Sample) -> float | None:
+    """p-value that all arms have one mean, by a cluster-robust Wald F test (CR1); None when it cannot be tested."""
+    k_count = len(sample.arms)
+    if k_count < 2 or sample.n_clusters <= k_count or np.bincount(sample.arm, minlength=k_count).min() == 0:
+        return None
+    if values.min() == values.max():
+        return 1.0
+    one = np.zeros(sample.n, dtype=np.int64)
+    m = cells.moments(cells.build(sample.cluster, one, sample.arm, values, n_strata=1, n_arms=k_count))
+    each = contrasts(m, net_coefficients(np.full(k_count, 1.0 / k_count))[:-1])
+    cov = each.coefficients @ m.cr1 @ each.coefficients.T
+    if np.linalg.matrix_rank(cov, hermitian=True) < k_count - 1:
+        return None
+    wald = float(each.value @ np.linalg.solve(cov, each.value)) / (k_count - 1)
+    return float(special.fdtrc(k_count - 1, sample.n_clusters - 1, wald))
+
+
+def table(everyone: Sample, outcome: str, y: pl.Series) -> tuple[CoverageRow, ...]:
+    """Share of each arm's sessions in which the headline outcome and each signal outcome exist, with a test."""
+    rows = []
+    series = {outcome: y} | {c: everyone.frame[c] for c in OUTCOMES if c in everyone.frame.columns}
+    for name, column in series.items():
+        present = column.is_not_null().to_numpy().astype(np.float64)
+        by = {a: float(present[everyone.arm == k].mean()) for k, a in enumerate(everyone.arms)}
+        rows.append(CoverageRow(signal=name, by_model=by, p_value=equality_p(present, everyone)))
+    return tuple(rows)

@@ -1,0 +1,131 @@
+"""The randomisation test inside the design: is there any evidence that models matter at all? (METHODS 3.2, 3.5)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+
+from seatrial.causal.cells import Floats, stratum_weights
+from seatrial.causal.effect import Analysis
+from seatrial.causal.prepare import Codes, Sample, codes
+from seatrial.records import NullDistribution
+from seatrial.stats.randomisation import (
+    RandomisationTest,
+    cluster_permutation,
+    hypergeometric_draws,
+    row_permutation,
+)
+
+LEVELS = 64
+"""Distinct outcome values up to which permuted cell tables are drawn instead of permuted labels."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """The test, or None and why there is none."""
+
+    test: RandomisationTest | None
+    why: str | None = None
+
+
+def _text(frame: pl.DataFrame, columns: tuple[str, ...]) -> Codes:
+    parts = [pl.col(c).cast(pl.String).fill_null("") for c in columns]
+    return codes(frame.select(pl.concat_str(*parts, separator="\x1f").alias("key"))["key"])[0]
+
+
+def _compact(*columns: Codes) -> Codes:
+    """One code per distinct combination."""
+    out = columns[0]
+    for column in columns[1:]:
+        out = out * (int(column.max()) + 1) + column
+        out = np.unique(out, return_inverse=True)[1].astype(np.int64)
+    return out
+
+
+def _sticky(sample: Sample, randomised: bool, block: Codes) -> Codes | None:
+    """Codes of the units whose arms were drawn as a whole (several sessions each), or None: sessions were drawn."""
+    unit = sample.cluster
+    if randomised:
+        if sample.frame["unit"].null_count():
+            return None
+        unit = _compact(codes(sample.frame["unit"])[0], block)
+    n_units = int(unit.max()) + 1
+    if n_units == sample.n:
+        return None
+    pairs = np.unique(unit * len(sample.arms) + sample.arm).size
+    return unit if pairs == n_units else None
+
+
+def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: int) -> Outcome:
+    """Permute arms inside the design, all arms at once; the statistic is studentised by the cluster-robust error.
+
+    Recorded assignments permute what was drawn: sessions inside assignment stratum x epoch x probabilities, or whole
+    units there. Without a record the relabelling stays inside strata x epochs and tests a null; it randomises nothing.
+
+    Raises:
+        UsageError: fewer than 999 draws.
+    """
+    sample = analysis.sample
+    if len(sample.arms) < 2:
+        return Outcome(None, "one model: nothing to permute")
+    if analysis.paired:
+        built = analysis.cells
+        test = row_permutation(
+            built.stratum, built.arm, built.b / built.n, built.cluster, baseline=q, draws=draws, seed=seed
+        )
+        return Outcome(dataclasses.replace(test, method=f"labels inside tasks: {test.method}"))
+    design = ("assigned_stratum", "epoch", "probabilities_json") if randomised else ("epoch",)
+    block = _text(sample.frame, design)
+    stratum = analysis.code
+    if analysis.cells.a is not analysis.cells.n and not np.array_equal(analysis.cells.a, analysis.cells.n):
+        # Weights 1/p are not permuted: inside equal recorded probabilities they are constant and drop out.
+        stratum = _compact(stratum, _text(sample.frame, ("probabilities_json",)))
+    k_count = len(sample.arms)
+    n_sk = np.bincount(stratum * k_count + sample.arm, minlength=(int(stratum.max()) + 1) * k_count)
+    n_sk = n_sk.reshape(-1, k_count).astype(np.float64)
+    raw = np.where((n_sk > 0).all(axis=1), stratum_weights(n_sk, analysis.weighting), 0.0)
+    if raw.sum() == 0:
+        return Outcome(None, "no stratum holds every model: labels cannot be permuted for all of them at once")
+    return Outcome(_draw(sample, stratum, block, raw / raw.sum(), q, randomised, draws, seed))
+
+
+def _draw(
+    sample: Sample, stratum: Codes, block: Codes, weights: Floats, q: Floats, randomised: bool, draws: int, seed: int
+) -> RandomisationTest:
+    unit = _sticky(sample, randomised, block)
+    if unit is not None:
+        return cluster_permutation(
+            stratum, sample.arm, sample.y, unit, assignment_strata=block if randomised else None, baseline=q,
+            weights=weights, draws=draws, seed=seed,
+        )  # fmt: skip
+    fine = _compact(stratum, block)
+    levels = np.unique(sample.y)
+    alone = sample.n_clusters == sample.n
+    if alone and levels.size <= LEVELS and int(fine.max()) == int(stratum.max()):
+        return hypergeometric_draws(
+            stratum, sample.arm, np.searchsorted(levels, sample.y), levels, baseline=q, weights=weights, draws=draws,
+            seed=seed,
+        )  # fmt: skip
+    return row_permutation(
+        stratum, sample.arm, sample.y, None if alone else sample.cluster, blocks=fine, baseline=q, weights=weights,
+        draws=draws, seed=seed,
+    )  # fmt: skip
+
+
+def null(outcome: Outcome, arms: tuple[str, ...]) -> NullDistribution | None:
+    """The draws as what they are: the distribution when no model matters, mean 0 by construction."""
+    test = outcome.test
+    if test is None:
+        return None
+    names = ("2.5", "50", "97.5")
+    return NullDistribution(
+        draws=test.draws,
+        mean={a: float(x) for a, x in zip(arms, test.null_mean, strict=True)},
+        percentiles={
+            a: {p: float(x) for p, x in zip(names, column, strict=True)}
+            for a, column in zip(arms, test.percentiles.T, strict=True)
+        },
+        method=test.method,
+    )

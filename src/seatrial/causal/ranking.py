@@ -1,0 +1,422 @@
+"""Outcomes to a `Ranking`: the story of METHODS 3 from the verdict to the last caveat."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from seatrial.causal import bootstrap, coverage, design, effect, power, ppi, prepare, randomise, robustness, sensitivity
+from seatrial.causal import strata as ladders
+from seatrial.causal import subdimensions as dims
+from seatrial.causal.effect import Analysis, Estimator, Overlap
+from seatrial.causal.options import Baseline, Interval, Options, policy
+from seatrial.causal.prepare import Floats, Sample
+from seatrial.causal.rows import Core, listed_row, model_rows
+from seatrial.causal.uncertainty import RANK_FROM, REFUSE_BELOW, contrasts, net_coefficients, refusal, warnings
+from seatrial.errors import UsageError
+from seatrial.records import Check, Dropped, Ranking
+from seatrial.stats import holm
+
+VERSION = "1"
+"""Version of the estimators; a ranking across versions is not comparable (METHODS 0.6)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The table with the outcome as `_y`, and the side tables."""
+
+    table: pl.DataFrame
+    calls: pl.DataFrame | None
+    corrections: pl.DataFrame | None
+    labels: pl.DataFrame | None
+    conditions: pl.DataFrame | None
+
+
+def rank(
+    outcomes: pl.DataFrame,
+    *,
+    outcome: str | None = None,
+    value: pl.Series | str | None = None,
+    calls: pl.DataFrame | None = None,
+    corrections: pl.DataFrame | None = None,
+    labels: pl.DataFrame | None = None,
+    conditions: pl.DataFrame | None = None,
+    arm: str = "arm",
+    roster: Sequence[str] | None = None,
+    baseline: Baseline = "uniform",
+    estimator: Estimator = "auto",
+    overlap: Overlap = "auto",
+    interval: Interval = "jackknife",
+    covariates: Sequence[str] = ("prompt_chars",),
+    strata: Sequence[str] = ("task_type", "difficulty", "epoch"),
+    by: Sequence[str] = ("task_type",),
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = 9999,
+    weights: str = "unit",
+    basis: Mapping[str, Any] | None = None,
+) -> Ranking:
+    """Net improvement of every model over the baseline policy, and what the number is worth (METHODS 3).
+
+    Args:
+        outcomes: one row per session, the columns of `records.tables.OUTCOMES_TABLE`; `session` and `arm` are needed.
+        outcome: name of the outcome; the column of that name is taken unless `value` is given.
+        value: the outcome as a series aligned with `outcomes`, or a column name. Null: no outcome, counted.
+        calls, corrections: the side tables of the sub-dimensions (METHODS 3.8).
+        labels: true outcomes of a random subset: columns `session`, `label` and, unless all are equal, the labelling
+            probability `probability`. The prediction-powered estimate is then the headline (METHODS 3.4d).
+        conditions: what else ran each session: `session` and text columns such as `agent`, `agent_version`,
+            `simulator`; columns that differ between models are named (METHODS 3.6).
+        arm: the column to compare; any field can be the arm (model, harness, prompt).
+        roster: the participating models; None takes all with at least ten effective clusters (five, or all, where
+            fewer than two have ten). The others are listed, unranked.
+        baseline: `uniform`, `traffic`, or shares by model.
+        estimator: `auto` is post-stratified (Hajek inside strata where recorded probabilities vary there), paired by
+            task in a crossed design, AIPW for observational data with covariates and thirty effective clusters.
+        overlap: `auto`, `common` (strata where every model appears), `overlap_weights` or `additive`.
+        interval: `jackknife` (CR3 t) or `bootstrap-t` (symmetric, on the CR1 error).
+        covariates: numeric columns known before the session began.
+        strata: which of task_type, difficulty and epoch stratify.
+        by: fields that each get a ranking of their own (METHODS 3.9).
+        level, seed, draws: confidence level, seed of all randomness, draws of the randomisation test (at least 999).
+        weights: fitted | unit | emphasis, for the report. basis: what the caller adds to the printed basis.
+
+    Raises:
+        UsageError: options that cannot mean anything. SchemaError: columns missing or of the wrong type.
+        EvidenceError: no session has both a model and an outcome.
+    """
+    table, name = prepare.with_value(prepare.complete(outcomes, arm), outcome, value)
+    options = Options(
+        outcome=name, baseline=baseline, estimator=estimator, overlap=overlap, interval=interval,
+        covariates=tuple(covariates), strata=tuple(strata), roster=None if roster is None else tuple(roster),
+        level=level, seed=seed, draws=draws, weights=weights, basis=dict(basis or {}),
+    )  # fmt: skip
+    inputs = _Inputs(table, calls, corrections, labels, conditions)
+    whole = _one(inputs, options, None)
+    parts = {field: _by(inputs, options, whole, field) for field in by}
+    return _with_parts(whole, {field: part for field, part in parts.items() if part})
+
+
+def _roster(sample: Sample, options: Options) -> tuple[tuple[str, ...], str | None]:
+    """Participating arms and, where thin arms are left out of the baseline, a sentence."""
+    if options.roster is not None:
+        strangers = sorted(set(options.roster) - set(sample.arms))
+        if strangers:
+            raise UsageError(f"roster names {strangers[0]!r}, which has no scored session")
+        return tuple(sorted(set(options.roster))), None
+    key = sample.cluster * len(sample.arms) + sample.arm
+    pairs, sizes = np.unique(key, return_counts=True)
+    arm_of = pairs % len(sample.arms)
+    total = np.bincount(arm_of, weights=sizes)
+    effective = total**2 / np.bincount(arm_of, weights=sizes.astype(np.float64) ** 2)
+    for least in (RANK_FROM, REFUSE_BELOW):
+        chosen = tuple(a for a, g in zip(sample.arms, effective, strict=True) if g >= least)
+        if len(chosen) >= 2:
+            out = len(sample.arms) - len(chosen)
+            said = f"{out} models with fewer than {least:.0f} effective clusters are listed, unranked, outside the baseline"
+            return chosen, said if out else None
+    return sample.arms, None
+
+
+def _identified(sample: Sample, roster: tuple[str, ...], options: Options) -> tuple[str, ...]:
+    """The largest set of roster arms linked by shared strata; a single arm means that nothing is identified."""
+    inside = sample.take(np.isin(sample.arm, [sample.arms.index(a) for a in roster]), roster)
+    _, base = ladders.base_strata(inside, options.strata)
+    if options.estimator == "hajek":
+        return roster
+    return tuple(roster[k] for k in sorted(ladders.components(base, inside.arm, len(roster))[0]))
+
+
+def _analyse(sample: Sample, roster: tuple[str, ...], verdict: design.Verdict, options: Options) -> Analysis | None:
+    if len(roster) < 2:
+        return None
+    if verdict.kind == "crossed":
+        return effect.crossed(sample.take(np.ones(sample.n, dtype=bool), roster), verdict.tasks)
+    return effect.stratified(
+        sample.take(np.ones(sample.n, dtype=bool), roster),
+        estimator=options.estimator, overlap=options.overlap, observational=verdict.kind == "observational",
+        covariates=options.covariates, by=options.strata, seed=options.seed,
+    )  # fmt: skip
+
+
+def _one(inputs: _Inputs, options: Options, parent: design.Verdict | None) -> Ranking:
+    """One ranking, without parts by task type."""
+    counted, lost, dropped = prepare.split(inputs.table)
+    sample = prepare.sample(counted)
+    roster, thin_note = _roster(sample, options)
+    with_arm = inputs.table.filter(pl.col("arm").is_not_null())
+    verdict = design.decide(with_arm, roster, seed=options.seed)
+    if verdict.kind != "crossed":
+        roster = _identified(sample, roster, options)
+    analysis = _analyse(sample, roster, verdict, options)
+    core = None if analysis is None else _core(analysis, verdict, inputs, options)
+    kind = verdict if core is not None else dataclasses.replace(verdict, kind="not_identified")
+    found = design.differing(inputs.conditions, with_arm, roster)
+    record = design.describe(kind, (_overlap_check(analysis, roster),), found, one_user=sample.one_user)
+    everyone = _everyone(with_arm, verdict.kind == "crossed")
+    notes = [thin_note] if thin_note else []
+    rows, extra = _rows(core, sample, everyone, roster, verdict, inputs, options)
+    if core is not None and analysis is not None:
+        notes += [*analysis.warnings, *warnings(analysis.moments, roster), *core.notes]
+        dropped = [*dropped, *analysis.dropped]
+        extra |= _robustness(core, lost, options)
+    return Ranking(
+        design=record,
+        basis=_basis(sample, analysis, with_arm, roster, verdict, options),
+        outcome=options.outcome,
+        baseline={} if core is None else dict(zip(roster, core.q.tolist(), strict=True)),
+        estimator="none" if analysis is None else analysis.label,
+        weights=options.weights,
+        g_effective=_overall(sample)[0] if analysis is None else analysis.moments.g_star,
+        largest_cluster_share=_overall(sample)[1] if analysis is None else analysis.moments.largest,
+        coverage_table=coverage.table(everyone, options.outcome, everyone.frame["_y"]),
+        models=rows,
+        null=None if core is None else randomise.null(core.test, roster),
+        power=None if core is None else core.power,
+        dropped=tuple(dropped),
+        warnings=tuple(notes),
+        robustness=extra,
+    )
+
+
+def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options: Options) -> Core:
+    sample = analysis.sample
+    q = policy(options.baseline, sample.arms, np.bincount(sample.arm, minlength=len(sample.arms)).tolist())
+    each = contrasts(analysis.moments, net_coefficients(q))
+    refused = refusal(analysis.moments, sample.arms)
+    test = randomise.run(
+        analysis, q, randomised=verdict.kind == "randomised", draws=options.draws, seed=options.seed
+    )
+    notes: list[str] = []
+    half = None
+    if options.interval == "bootstrap-t" and refused is None:
+        half, note = bootstrap.half_widths(analysis, each, level=options.level, seed=options.seed)
+        notes += [note] if note else []
+    powered = None
+    if inputs.labels is not None:
+        powered = ppi.estimate(analysis, inputs.labels, level=options.level)
+        notes += powered.notes
+    return Core(
+        analysis=analysis, q=q, each=each, refused=refused, test=test, half=half, ppi=powered,
+        causal=verdict.kind != "observational", notes=tuple(notes),
+        power=power.observed(
+            analysis.moments, each, sample.arms, level=options.level, bounded=sample.bounded, refused=refused
+        ),
+    )  # fmt: skip
+
+
+def _everyone(with_arm: pl.DataFrame, crossed: bool) -> Sample:
+    """All sessions with an arm, scored or not, clustered as the design is: coverage and sub-dimensions use it."""
+    frame = with_arm.with_columns(pl.col("_y").alias("_true")).with_columns(pl.col("_y").fill_null(0.0))
+    everyone = prepare.sample(frame)
+    restored = everyone.frame.with_columns(pl.col("_true").alias("_y")).drop("_true")
+    if not crossed:
+        return dataclasses.replace(everyone, frame=restored)
+    task, labels = prepare.codes(restored["task"])
+    return dataclasses.replace(
+        everyone, frame=restored, cluster=task, n_clusters=len(labels), cluster_kind="task", one_user=False
+    )
+
+
+def _rows(
+    core: Core | None, sample: Sample, everyone: Sample, roster: tuple[str, ...], verdict: design.Verdict,
+    inputs: _Inputs, options: Options,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    level, seed = options.level, options.seed
+    parts = [
+        dims.reliability(everyone, inputs.calls, level),
+        dims.responsiveness(everyone, inputs.corrections, level),
+        dims.positivity(everyone, level),
+    ]
+    by_arm = dict(zip(everyone.arms, dims.dimensions(parts, everyone, level=level, seed=seed), strict=True))
+    signals = coverage.rates(everyone, level)
+    mixed = _mixed(everyone)
+    rows = {} if core is None else model_rows(core, level=level, seed=seed)
+    for name in everyone.arms:
+        if name not in rows:
+            contrast = None if core is None else _beside(core, sample, name, roster, verdict, options)
+            rows[name] = listed_row(name, sample, contrast, core is not None, level=level)
+    full = [
+        _complete(rows[name], by_arm[name], signals[name], mixed.get(name), core is not None) for name in everyone.arms
+    ]
+    full.sort(key=lambda r: (r.rank is None, -(r.net_improvement.value if r.net_improvement else -np.inf), r.model))
+    return tuple(full), {}
+
+
+def _complete(row: Any, dimensions: dict[str, Any], signals: dict[str, Any], mixed: float | None, ranked: bool) -> Any:
+    import msgspec
+
+    composite = dims.composite(dimensions, row.net_improvement) if ranked else None
+    return msgspec.structs.replace(
+        row, dimensions=dimensions, signals=signals, mixed_share=mixed, composite=composite
+    )
+
+
+def _beside(
+    core: Core, sample: Sample, name: str, roster: tuple[str, ...], verdict: design.Verdict, options: Options
+) -> tuple[Analysis, Floats] | None:
+    """A listed arm against the baseline of the ranked ones, on the strata that it shares with them."""
+    if name not in sample.arms:
+        return None
+    wider = dataclasses.replace(options, estimator="post-stratified") if options.estimator == "auto" else options
+    try:
+        analysis = _analyse(sample, (*roster, name), verdict, wider)
+    except UsageError:
+        return None
+    if analysis is None:
+        return None
+    coefficients = np.append(-core.q, 1.0)[None, :]
+    return analysis, coefficients
+
+
+def _mixed(everyone: Sample) -> dict[str, float]:
+    mixed = everyone.frame["mixed"]
+    if mixed.null_count() == everyone.n:
+        return {}
+    flags = mixed.fill_null(False).to_numpy()
+    return {a: float(flags[everyone.arm == k].mean()) for k, a in enumerate(everyone.arms)}
+
+
+def _overall(sample: Sample) -> tuple[float, float]:
+    share = np.bincount(sample.cluster) / sample.n
+    return float(1.0 / (share**2).sum()), float(share.max())
+
+
+def _overlap_check(analysis: Analysis | None, roster: tuple[str, ...]) -> Check:
+    if len(roster) < 2:
+        return Check(name="overlap", ok=False, value=None, why="no two models share a stratum")
+    if analysis is None:
+        return Check(name="overlap", ok=False, value=0.0, why="no estimator links the models")
+    where = "tasks that every model ran" if analysis.paired else "strata where every model appears"
+    why = f"{where} hold {analysis.retained:.1%} of the sessions"
+    if "additive" in analysis.label:
+        return Check(name="overlap", ok=False, value=0.0, why="no stratum holds every model: extrapolation")
+    return Check(name="overlap", ok=analysis.retained >= 0.5, value=analysis.retained, why=why)
+
+
+def _robustness(core: Core, lost: pl.DataFrame, options: Options) -> dict[str, Any]:
+    analysis, arms = core.analysis, core.analysis.sample.arms
+    out: dict[str, Any] = {}
+    if "additive" not in analysis.label:
+        out |= robustness.report(analysis, core.each.coefficients, seed=options.seed)
+    for name, mean in analysis.beside.items():
+        out[name] = dict(zip(arms, (core.each.coefficients @ mean).tolist(), strict=True))
+    moments = analysis.moments
+    ratio = np.divide(core.each.se, core.each.se_cr1, out=np.full(len(arms), np.nan), where=core.each.se_cr1 > 0)
+    out["cr3_over_cr1"] = {a: None if np.isnan(r) else float(r) for a, r in zip(arms, ratio, strict=True)}
+    out["g_effective_by_model"] = dict(zip(arms, moments.g_star_k.tolist(), strict=True))
+    out["degrees_of_freedom"] = dict(zip(arms, core.each.df.tolist(), strict=True))
+    if core.test.test is not None:
+        out["p_any"] = core.test.test.p_any
+    elif core.test.why:
+        out["randomisation_test"] = core.test.why
+    if analysis.sample.bounded:
+        bounds = _excluded_bounds(core, lost)
+        if bounds:
+            out["excluded_bounds"] = bounds
+        strata = analysis.strata
+        if strata is not None and (strata.retained < 1.0 or "additive" in analysis.label):
+            out["manski"] = core.manski
+    return out
+
+
+def _excluded_bounds(core: Core, lost: pl.DataFrame) -> dict[str, list[float]]:
+    """Worst and best tau if every session without an outcome had failed or passed (METHODS 0.1), strata as estimated.
+
+    Worst counts the model's own lost sessions as 0 and the others' as 1; best the reverse. Lost sessions are spread
+    over strata like the model's scored ones.
+    """
+    sample = core.analysis.sample
+    n_lost = np.array([lost.filter(pl.col("arm") == a).height for a in sample.arms], dtype=np.float64)
+    if n_lost.sum() == 0:
+        return {}
+    n = np.bincount(sample.arm, minlength=len(sample.arms)).astype(np.float64)
+    share = n_lost / (n + n_lost)
+    failed = core.analysis.moments.mean * (1 - share)
+    passed = failed + share
+    c = core.each.coefficients
+    low = np.where(c > 0, c, 0) @ failed + np.where(c < 0, c, 0) @ passed
+    high = np.where(c > 0, c, 0) @ passed + np.where(c < 0, c, 0) @ failed
+    return {a: [float(x), float(y)] for a, x, y in zip(sample.arms, low, high, strict=True)}
+
+
+def _basis(
+    sample: Sample, analysis: Analysis | None, with_arm: pl.DataFrame, roster: tuple[str, ...],
+    verdict: design.Verdict, options: Options,
+) -> dict[str, Any]:  # fmt: skip
+    """METHODS 3.11's basis: what this number stands on."""
+    mix: dict[str, float] = {}
+    if analysis is not None and not analysis.paired:
+        shares = np.bincount(analysis.code, minlength=len(analysis.stratum_labels)) / analysis.sample.n
+        mix = dict(zip(analysis.stratum_labels, shares.tolist(), strict=True))
+    by = {c: sorted(with_arm[c].drop_nulls().unique().to_list()) for c in ("task_type_by", "difficulty_by") if c in with_arm.columns}
+    used = sample if analysis is None else analysis.sample
+    return dict(options.basis) | {
+        "estimator_version": VERSION,
+        "roster": list(roster),
+        "window": design.basis_window(with_arm),
+        "n_sessions": with_arm.height,
+        "n_scored": sample.n,
+        "n_estimate": used.n,
+        "cluster": used.cluster_kind,
+        "n_clusters": used.n_clusters,
+        "one_user": sample.one_user,
+        "for": "this user" if sample.one_user else None,
+        "strata": list(options.strata) if not (analysis and analysis.paired) else ["task"],
+        "strata_mix": mix,
+        "strata_by": by,
+        "retained_share": None if analysis is None else analysis.retained,
+        "n_tasks": len(verdict.tasks) or None,
+        "seed": options.seed,
+        "draws": options.draws,
+    }
+
+
+def _by(inputs: _Inputs, options: Options, whole: Ranking, field: str) -> dict[str, Ranking]:
+    """A ranking for every value of `field` that has a scored session; {} where there is only one value."""
+    if field not in inputs.table.columns:
+        raise UsageError(f"no column {field!r} to rank by")
+    scored = prepare.split(inputs.table)[0]
+    values = sorted(scored[field].cast(pl.String).drop_nulls().unique().to_list())
+    if len(values) < 2:
+        return {}
+    out = {}
+    for value in values:
+        rows = inputs.table.filter(pl.col(field).cast(pl.String) == value)
+        narrow = options
+        if options.roster is not None or not isinstance(options.baseline, str):
+            present = set(prepare.split(rows)[0]["arm"].to_list())
+            kept = tuple(a for a in options.roster or () if a in present)
+            baseline = options.baseline
+            if not isinstance(baseline, str) and not set(baseline) <= present:
+                baseline = "uniform"
+            narrow = dataclasses.replace(options, roster=kept or None, baseline=baseline)
+        out[value] = _one(dataclasses.replace(inputs, table=rows), narrow, None)
+    return out
+
+
+def _with_parts(whole: Ranking, parts: dict[str, dict[str, Ranking]]) -> Ranking:
+    """State the multiplicity over types x models, with Holm-adjusted p-values across all of them (METHODS 3.9)."""
+    import msgspec
+
+    if not parts:
+        return whole
+    extra, notes = dict(whole.robustness), list(whole.warnings)
+    for field, rankings in parts.items():
+        tests = [(v, m.model, m.p_value) for v, r in rankings.items() for m in r.models if m.p_value is not None]
+        n = sum(1 for r in rankings.values() for m in r.models if m.net_improvement is not None)
+        notes.append(
+            f"by {field}: {n} intervals over {len(rankings)} values x models; simultaneous intervals and ranks hold "
+            f"inside one value, and p-values adjusted over all of them (Holm) stand in robustness"
+        )
+        if tests:
+            adjusted = holm([p for _, _, p in tests])
+            table: dict[str, dict[str, float]] = {}
+            for (v, model, _), p in zip(tests, adjusted.tolist(), strict=True):
+                table.setdefault(v, {})[model] = p
+            extra[f"p_holm_by_{field}"] = table
+    return msgspec.structs.replace(whole, by=parts, robustness=extra, warnings=tuple(notes))
