@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seatrial.stats.logistic import LogisticFit, auc, fit_logistic, log_loss
     from seatrial.stats.multiplicity import holm, max_t_quantile, romano_wolf
     from seatrial.stats.paired import interaction, mcnemar_exact, paired_mean, zero_discordant
-    from seatrial.stats.power import attempts_needed, clustered_sample_size, mde, sample_size
+    from seatrial.stats.power import attempts_needed, clustered_sample_size, mde, point_rule_false_alarm, sample_size
     from seatrial.stats.proportions import (
         beta_posterior,
         certified_consistency,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         table_draws,
     )
     from seatrial.stats.ranks import rank_intervals
+    from seatrial.stats.ratio import sample_ratio_test
     from seatrial.stats.resampling import (
         TestResult,
         bootstrap_interval,
@@ -88,6 +89,7 @@ _WHERE = {
     "pass_at_k": "proportions",
     "pass_hat_k": "proportions",
     "permutation_test": "resampling",
+    "point_rule_false_alarm": "power",
     "ppi_mean": "corrected",
     "rank_intervals": "ranks",
     "ratio_estimate": "clusters",
@@ -97,6 +99,7 @@ _WHERE = {
     "romano_wolf": "multiplicity",
     "row_permutation": "randomisation",
     "runs_for_consistency": "proportions",
+    "sample_ratio_test": "ratio",
     "sample_size": "power",
     "sign_flip_interval": "resampling",
     "sign_flip_test": "resampling",
@@ -147,6 +150,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "point_rule_false_alarm",
     "ppi_mean",
     "rank_intervals",
     "ratio_estimate",
@@ -156,6 +160,7 @@ __all__ = [
     "romano_wolf",
     "row_permutation",
     "runs_for_consistency",
+    "sample_ratio_test",
     "sample_size",
     "sign_flip_interval",
     "sign_flip_test",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seatrial.errors import UsageError
 from seatrial.records.estimate import Estimate
+from seatrial.stats.clusters import ONE_CLUSTER, edge
 from seatrial.stats.inputs import Codes, Floats, Labels, check_level, codes, same_length
 from seatrial.stats.randomisation import check_draws
 
@@ -112,20 +113,36 @@ def cohen_kappa(
         return Coefficient(
             value=None, low=None, high=None, level=level, n=n, n_clusters=n_groups, method=method, why=why
         )
+    chance = 1.0 - float(np.bincount(first, minlength=n_classes) @ np.bincount(second, minlength=n_classes)) / n**2
     return _with_limits(
-        value, group, n_groups, cells, lambda t: _kappa_of_tables(t, n_classes), level, seed, draws, n, method
+        value, chance, group, n_groups, cells, lambda t: _kappa_of_tables(t, n_classes), level, seed, draws, n, method
     )
 
 
 def _with_limits(
-    value: float, group: Codes, n_groups: int, parts: Floats, of: Callable[[Floats], Floats], level: float, seed: int,
-    draws: int, n: int, method: str,
+    value: float, chance: float, group: Codes, n_groups: int, parts: Floats, of: Callable[[Floats], Floats],
+    level: float, seed: int, draws: int, n: int, method: str,
 ) -> Coefficient:  # fmt: skip
-    limits = _resampled(group, n_groups, parts, of, level, seed, draws) if n_groups > 1 else None
-    low, high, undefined = limits if limits is not None else (None, None, 0)
+    """Bootstrap limits; a perfect value keeps a width (METHODS 0.3), since no redrawn sample can show a disagreement.
+
+    `chance` is the disagreement expected by chance, as a share of the worst disagreement that one item can show.
+    """
+    low: float | None
+    high: float | None
+    low, high, undefined, why = None, None, 0, None
+    if n_groups < 2:
+        why = ONE_CLUSTER
+    elif value >= 1.0 - 1e-12:
+        alike = ((1.0 - level) / 2.0) ** (1.0 / n_groups)
+        low, high = max(-1.0, 1.0 - (1.0 - alike) / chance), 1.0
+        method = f"{method}; no disagreement: exact bound on it"
+    elif (limits := _resampled(group, n_groups, parts, of, level, seed, draws)) is not None:
+        low, high, undefined = limits
+    else:
+        why = "undefined in every bootstrap replicate"
     return Coefficient(
         value=value, low=low, high=high, level=level, n=n, n_clusters=n_groups, method=method, undefined=undefined,
-        why=None if limits is not None else "one cluster: its spread cannot be estimated",
+        why=why,
     )  # fmt: skip
 
 
@@ -147,13 +164,19 @@ def raw_agreement(
     same_length(ratings=first, clusters=group)
     same = (first == second).astype(np.float64)
     parts = np.stack([same, np.ones(same.size)], axis=1)
-    limits = None
-    if n_groups > 1:
-        limits = _resampled(group, n_groups, parts, lambda t: t[:, 0] / t[:, 1], level, seed, draws)
+    value, method = float(same.mean()), f"raw agreement, percentile bootstrap, {draws} draws"
+    low: float | None = None
+    high: float | None = None
+    if n_groups > 1 and value in (0.0, 1.0):
+        low, high = edge(value, n_groups, level)
+        method = "raw agreement, all items alike: exact bound"
+    elif n_groups > 1 and (
+        limits := _resampled(group, n_groups, parts, lambda t: t[:, 0] / t[:, 1], level, seed, draws)
+    ):
+        low, high = limits[:2]
     return Estimate(
-        value=float(same.mean()), low=limits[0] if limits else None, high=limits[1] if limits else None, level=level,
-        n=same.size, n_clusters=n_groups, method=f"raw agreement, percentile bootstrap, {draws} draws",
-        why=None if limits else "one cluster: its spread cannot be estimated",
+        value=value, low=low, high=high, level=level, n=same.size, n_clusters=n_groups, method=method,
+        why=ONE_CLUSTER if low is None else None,
     )  # fmt: skip
 
 
@@ -218,7 +241,9 @@ def krippendorff_alpha(
             value=None, low=None, high=None, level=level, n=n, n_clusters=n_groups, method=method,
             why="one class only: alpha is undefined",
         )  # fmt: skip
-    return _with_limits(value, group, n_groups, parts, alpha, level, seed, draws, n, method)
+    margin = counts.sum(axis=0)
+    chance = float(margin @ distance @ margin) / (margin.sum() * (margin.sum() - 1.0)) / float(distance.max())
+    return _with_limits(value, chance, group, n_groups, parts, alpha, level, seed, draws, n, method)
 
 
 def _item_counts(table: NDArray[np.object_], present: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.generic]]:

@@ -82,7 +82,7 @@ def crossed_se(
     return math.sqrt(max(one**2 + two**2 - both**2, larger**2))
 
 
-def _edge(value: float, n_groups: int, level: float) -> tuple[float, float]:
+def edge(value: float, n_groups: int, level: float) -> tuple[float, float]:
     """Limits when clusters do not vary: a share of at least (alpha/2)^(1/G) of clusters is like those seen.
 
     The rest may lie anywhere in [0, 1]; all ones gives [(alpha/2)^(1/G), 1], all zeros its mirror (METHODS 0.3).
@@ -99,7 +99,7 @@ def t_estimate(value: float, se: float, *, n: int, n_groups: int, level: float, 
     if n_groups < 2:
         low, high, why = None, None, ONE_CLUSTER
     elif se == 0.0 and bounded:
-        low, high = _edge(value, n_groups, level)
+        low, high = edge(value, n_groups, level)
         method = f"{method}, no variation between clusters: exact bound"
     elif se == 0.0:
         low, high, why = None, None, "clusters do not vary and the values have no known bounds"

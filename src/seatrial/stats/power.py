@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from scipy import special
+
 from seatrial.errors import UsageError
 from seatrial.stats.quantiles import normal
 
@@ -95,3 +98,24 @@ def clustered_sample_size(
     effect = max(0.0, 1.0 + (cluster_size - 1.0) * correlation)
     exact = (_critical(level, power, True) / delta) ** 2 * variance * effect * (1.0 + share / (1.0 - share))
     return max(1, math.ceil(exact - 1e-9 * max(1.0, exact)))
+
+
+def point_rule_false_alarm(n: int, p: float, threshold: float, *, strict: bool = True) -> float:
+    """Chance that "block on a drop of more than `threshold`" blocks an unchanged agent (METHODS 6.5).
+
+    Baseline and candidate are each n independent attempts with pass chance p; exact, by both binomials. `strict`
+    False blocks at the threshold too. Drops are compared as counts: with 150 attempts 2 points are 3 passes.
+
+    Raises:
+        UsageError: n is below 1, p outside [0, 1] or the threshold negative.
+    """
+    if n < 1 or not 0.0 <= p <= 1.0 or threshold < 0:
+        raise UsageError("expected n >= 1, 0 <= p <= 1 and threshold >= 0")
+    k = np.arange(n + 1)
+    log_choose = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    mass = np.exp(log_choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
+    bar = threshold * n
+    lost = math.floor(bar + 1e-9) + 1 if strict else math.ceil(bar - 1e-9)
+    below = np.concatenate([[0.0], np.cumsum(mass)])
+    # Candidate passes at most k - lost.
+    return float(min(1.0, mass @ below[np.clip(k - lost + 1, 0, n + 1)]))
