@@ -29,7 +29,14 @@ class Entry(NamedTuple):
         return reader
 
 
-BUILT_IN: tuple[Entry, ...] = (Entry("claude-code", "seatrial.ingest.claude_code", (".jsonl",)),)
+BUILT_IN: tuple[Entry, ...] = (
+    Entry("claude-code", "seatrial.ingest.claude_code", (".jsonl",)),
+    Entry("specstory", "seatrial.ingest.specstory", (".md",)),
+    Entry("atif", "seatrial.ingest.atif", (".json",)),
+    Entry("tau-bench", "seatrial.ingest.tau_bench", (".json",)),
+    Entry("tau2", "seatrial.ingest.tau2", (".json",)),
+    Entry("openai-chat", "seatrial.ingest.openai_chat", (".json", ".jsonl", ".ndjson")),
+)
 """Order matters only between readers that are equally sure of a file: the first wins."""
 
 
