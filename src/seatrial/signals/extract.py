@@ -98,7 +98,7 @@ def _said(trace: Trace, talk: turns.Conversation) -> tuple[list[Signal], dict[in
         if not turn.worked or turn.agent is None:
             continue
         text = turn.step.text
-        reading = language.read(text, turn.before, interrupted=turn.interrupted)
+        reading = language.read(text, turn.before, interrupted=turn.interrupted, refused=turn.refused)
         readings[turn.step.index] = reading
         for verdict in language.verdicts(reading, len(text)):
             start, end = verdict.start, verdict.end

@@ -50,6 +50,7 @@ _AGREES = re.compile(
     r"|yes,? (?:please|do|go ahead|both|all)|(?:yes|yeah|yep|ok|sure)[,. ]+(?:please|go ahead|do (?:it|that|so|both)|push|commit|merge|create|open).{0,40})\s*[.!]*\s*$",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 
 
@@ -81,7 +82,7 @@ def _weights() -> _Weights:
     )
 
 
-def contexts(turn: str, said: str, before: str, interrupted: bool) -> list[str]:
+def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool) -> list[str]:
     """Which of the lexicon's contexts hold for a turn.
 
     `said` is the masked turn; `before` the agent's words before it (its end decides).
@@ -96,6 +97,8 @@ def contexts(turn: str, said: str, before: str, interrupted: bool) -> list[str]:
         out.append("agrees-to-ship")
     if interrupted:
         out.append("interrupted")
+    if refused or _REFUSED.search(tail[-300:]):
+        out.append("refused")
     own = said.replace(MASK, "").strip()
     if own.endswith("?") or own.endswith("？"):
         out.append("is-question")
@@ -125,21 +128,22 @@ class Reading(NamedTuple):
     said: str
 
 
-def read(turn: str, before: str = "", *, interrupted: bool = False) -> Reading:
-    """Apply the lexicon to one turn."""
+def read(turn: str, before: str = "", *, interrupted: bool = False, refused: bool = False) -> Reading:
+    """Apply the lexicon to one turn: `judge` without the verdicts."""
     normal = normalise(turn)
     said = mask(normal)
     lead, later = matcher().match(normal, said)
-    return Reading(lead, later, contexts(turn, said, before, interrupted), normal, said)
+    return Reading(lead, later, contexts(turn, said, before, interrupted, refused), normal, said)
 
 
-def judge(turn: str, before: str = "", *, interrupted: bool = False) -> list[Verdict]:
+def judge(turn: str, before: str = "", *, interrupted: bool = False, refused: bool = False) -> list[Verdict]:
     """The kinds that a human turn shows, at or above `REPORT_FLOOR`.
 
     `before` is what the agent had just said, empty when it worked without words. The caller makes sure that the
-    agent did work before the turn: without it there is nothing to judge.
+    agent did work before the turn: without it there is nothing to judge. `interrupted`: the human stopped the agent;
+    `refused`: the human had just refused one of its calls.
     """
-    return verdicts(read(turn, before, interrupted=interrupted), len(turn))
+    return verdicts(read(turn, before, interrupted=interrupted, refused=refused), len(turn))
 
 
 def verdicts(reading: Reading, length: int) -> list[Verdict]:

@@ -20,6 +20,7 @@ CONTEXTS = (
     "agent-reports",
     "agrees-to-ship",
     "interrupted",
+    "refused",
     "is-question",
     "short",
     "long",

@@ -18,6 +18,7 @@ class Turn(NamedTuple):
     """One human turn. `agent` is the last agent step before it (None: none), `before` the agent's last words.
 
     `worked` is False until the agent has done something that could be judged: a greeting is not work.
+    `interrupted`: the human stopped the agent; `refused`: the agent's last call was refused.
     `block` counts the blocks of agent steps seen so far, the unit of "agent turns" in METHODS 3.8.
     """
 
@@ -26,6 +27,7 @@ class Turn(NamedTuple):
     before: str
     worked: bool
     interrupted: bool
+    refused: bool
     block: int
 
 
@@ -42,7 +44,7 @@ def read(trace: Trace) -> Conversation:
     turns: list[Turn] = []
     agent: Step | None = None
     before = ""
-    worked = interrupted = False
+    worked = interrupted = refused = False
     in_block = False
     blocks = 0
     agent_steps: list[int] = []
@@ -57,14 +59,15 @@ def read(trace: Trace) -> Conversation:
             if not in_block and not step.copied:
                 blocks += 1
                 in_block = True
-            interrupted = any(r.outcome in ("interrupted", "rejected") for r in step.results)
+            interrupted = any(r.outcome == "interrupted" for r in step.results)
+            refused = any(r.outcome == "rejected" for r in step.results)
         elif kind == "interrupted":
             interrupted = True
         elif kind in ("human", "simulated_user"):
             in_block = False
             if not step.copied and trace.parent is None:
-                turns.append(Turn(step, agent, before, worked, interrupted, blocks))
-            interrupted = False
+                turns.append(Turn(step, agent, before, worked, interrupted, refused, blocks))
+            interrupted = refused = False
     return Conversation(tuple(turns), blocks, tuple(agent_steps))
 
 
