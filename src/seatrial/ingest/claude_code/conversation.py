@@ -178,10 +178,8 @@ class Conversation:
 
     def _judge(self, turn: Turn, call_id: str, result: ToolResult) -> None:
         """What the result says about the call: it ran, so it was valid; or the harness refused it."""
-        if result.outcome == "ok" or result.exit_code is not None:
-            validity = turns.fault(result.text) if result.outcome == "error" else "valid"
-        else:
-            validity = turns.fault(result.text)
+        ran = result.outcome == "ok" or result.exit_code is not None
+        validity = turns.fault(result.text) or ("valid" if ran else None)
         if validity is not None:
             turn.calls[call_id] = msgspec.structs.replace(turn.calls[call_id], validity=validity)
 

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from seatrial.ingest.claude_code.session import Session
-from seatrial.ingest.claude_code.source import DECODE_ERRORS, KNOWN_TYPES, Part, Record, decode, dissect
+from seatrial.ingest.claude_code.siblings import Siblings
+from seatrial.ingest.claude_code.source import DECODE_ERRORS, KNOWN_TYPES, TOO_DEEP, Part, Record, decode, dissect
 from seatrial.ingest.lines import lines, too_long
 from seatrial.records import Provenance, ReadLog, Trace
 
@@ -52,12 +51,15 @@ class _Reading:
         self._path = path
         self._log = log
         self._named = _UUID.match(path.stem) is not None or path.stem.startswith("agent-")
-        self._files: dict[str, bool] = {}
+        self._siblings = Siblings(path)
         self._noted: set[str] = set()
-        self._past: dict[str, int] = {}
-        self._session = Session(log, self._in_own_file)
+        self._taken: set[str] = set()
+        self._session = self._fresh()
         self._hash = hashlib.sha256()
         self._start = self._end = 0
+
+    def _fresh(self) -> Session:
+        return Session(self._log, self._path.stem, self._siblings)
 
     def traces(self) -> Iterator[Trace]:
         log = self._log
@@ -69,25 +71,30 @@ class _Reading:
                     continue
                 try:
                     record = decode(data)
+                    clean = record.type in KNOWN_TYPES
                 except DECODE_ERRORS:
+                    clean = False
+                if not clean:
                     yield from self._closer(number, data)
                 else:
                     if self._other(record):
                         yield from self._finish()
-                    if record.type in KNOWN_TYPES:
-                        log.kept(size, self._session.take(record, number))
-                    else:
-                        self._unknown(number, record.type, msgspec.json.decode(data), size)
+                    self._take(number, record, size)
                 self._hash.update(data)
                 self._end += size
         yield from self._finish()
 
     def _closer(self, number: int, data: bytes) -> Iterator[Trace]:
-        """A line that is not one clean record: keep what can be kept of it."""
+        """A line that is not one clean record of a known type: keep what can be kept of it."""
         if not data.strip():
             self._log.kept(len(data), "empty line")
             return
-        for part in dissect(data):
+        try:
+            parts = dissect(data)
+        except RecursionError:
+            self._log.skip(number, TOO_DEEP, len(data))
+            return
+        for part in parts:
             if part.record is None or part.whole is None:
                 self._log.skip(number, part.why or "cannot be read", part.size)
                 continue
@@ -97,6 +104,14 @@ class _Reading:
                 yield from self._finish()
             self._part(number, part, part.record)
 
+    def _take(self, number: int, record: Record, size: int) -> None:
+        try:
+            what = self._session.take(record, number)
+        except RecursionError:
+            self._log.skip(number, TOO_DEEP, size)
+        else:
+            self._log.kept(size, what)
+
     def _part(self, number: int, part: Part, record: Record) -> None:
         for field, value in (part.odd or {}).items():
             if self._session.keep_whole(number, "odd_values", {field: value}):
@@ -104,7 +119,7 @@ class _Reading:
             else:
                 self._log.note(number, f"{field} is of an unexpected type: not kept")
         if record.type in KNOWN_TYPES:
-            self._log.kept(part.size, self._session.take(record, number))
+            self._take(number, record, part.size)
         else:
             self._unknown(number, record.type, part.whole, part.size)
 
@@ -137,22 +152,10 @@ class _Reading:
             byte_end=self._end,
             content_hash=self._hash.hexdigest(),
         )
-        stem = self._path.stem
-        times = self._past.get(session.id or stem, 0)
-        self._past[session.id or stem] = times + 1
-        yield from session.traces(f"{stem}~{times + 1}" if times else stem, provenance)
-        self._session = Session(self._log, self._in_own_file)
+        yield from session.traces(provenance, self._taken)
+        self._session = self._fresh()
         self._hash = hashlib.sha256()
         self._start = self._end
-
-    def _in_own_file(self, agent: str) -> bool:
-        """Whether a sub-agent has a file of its own beside this one."""
-        known = self._files.get(agent)
-        if known is None:
-            name = f"agent-{agent}.jsonl"
-            places = (self._path.with_suffix("") / "subagents" / name, self._path.parent / name)
-            known = self._files[agent] = "/" not in agent and any(place.is_file() for place in places)
-        return known
 
 
 READER = ClaudeCode()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from seatrial.ingest.claude_code.conversation import Conversation, seconds, totals
-from seatrial.ingest.claude_code.source import AgentMessage, Message, Record, ToolUseResult
+from seatrial.ingest.claude_code.siblings import Siblings
+from seatrial.ingest.claude_code.source import AgentMessage, Message, Record
 from seatrial.ingest.claude_code.turns import flat, record_id
 from seatrial.records import Agent, Provenance, ReadLog, Step, Trace
 
 KEPT_WHOLE = 1000
 """Records of unknown type, and values of unexpected type, kept whole per session."""
+
+_WHOLE = {"unknown_records", "odd_values"}
 
 
 class Chain(msgspec.Struct):
@@ -25,17 +28,22 @@ class Chain(msgspec.Struct):
     root: str | None = None
     anchor: str | None = None
     call: str | None = None
+    extra: dict[str, Any] = {}
 
 
 class Session:
-    """Takes records one by one; `traces` hands out the result."""
+    """Takes records one by one; `traces` hands out the result.
 
-    def __init__(self, log: ReadLog, elsewhere: Callable[[str], bool]) -> None:
+    `stem` is the file's name without its suffix: the session's id, unless someone renamed the file.
+    """
+
+    def __init__(self, log: ReadLog, stem: str, siblings: Siblings) -> None:
         self.id: str | None = None
+        self._continues: str | None = None
+        self._stem = stem
+        self._siblings = siblings
         self.main = Conversation(subagent=False)
-        self.n_bytes = 0
         self._log = log
-        self._elsewhere = elsewhere
         self._chains: dict[str, Chain] = {}
         self._chain_of: dict[str, str] = {}
         self._own: set[str] = set()
@@ -46,7 +54,7 @@ class Session:
     def take(self, record: Record, line: int) -> str:
         """Add a record; returns the name under which its bytes are accounted for."""
         kind = record.type
-        if self.id is None and record.sessionId is not None:
+        if record.sessionId != self.id and record.sessionId is not None:
             self._opened(record)
         if kind in ("assistant", "user"):
             return self._message(record, line)
@@ -78,11 +86,14 @@ class Session:
         return True
 
     def _opened(self, record: Record) -> None:
-        self.id = record.sessionId
-        if record.cwd:
-            self._extra["cwd"] = record.cwd
-        if record.gitBranch:
-            self._extra["git_branch"] = record.gitBranch
+        if self.id is None:
+            self.id = record.sessionId
+            if record.cwd:
+                self._extra["cwd"] = record.cwd
+            if record.gitBranch:
+                self._extra["git_branch"] = record.gitBranch
+        elif record.sessionId == self._stem:
+            self._continues, self.id = self.id, record.sessionId
 
     def _counts(self, rid: str | None) -> bool | None:
         """True if the record counts, False if another file had it, None if this file did."""
@@ -149,7 +160,7 @@ class Session:
             return "progress"
         if data.type != "agent_progress" or data.message is None or data.message.message is None:
             return f"progress:{data.type}"
-        if data.agentId is not None and self._elsewhere(data.agentId):
+        if data.agentId is not None and self._siblings.has_agent(data.agentId):
             return "progress:agent_progress, in the agent's own file"
         key = data.agentId or f"call {record.parentToolUseID}"
         chain = self._chains.get(key)
@@ -218,32 +229,43 @@ class Session:
         else:
             self.main.unqueue(text)
 
-    def traces(self, stem: str, provenance: Provenance) -> Iterator[Trace]:
-        """The session's trace, if it has a conversation, then those of its sub-agents."""
-        name = self.id or stem
-        own = name if name == stem or self.id is None else f"{name}@{stem}"
+    def traces(self, provenance: Provenance, taken: set[str]) -> Iterator[Trace]:
+        """The session's trace, if it has a conversation, then those of its sub-agents.
+
+        A renamed file (a copy, a snapshot) adds its name to the id, so that two files of one session do not
+        replace each other. `taken` holds the ids that this file already gave, and takes the new ones.
+        """
+        name = self.id or self._stem
+        own = name if name == self._stem else f"{name}@{self._stem}"
+        if self.main.turns:
+            own = _fresh(own, taken)
         parent = own if self.main.turns else name
         links = {}
         children = []
         for chain in self._chains.values():
-            self._place(chain)
-            child = f"{parent}:{chain.agent or chain.root}"
+            self._place(chain, name)
+            child = _fresh(f"{parent}:{chain.agent or chain.root}", taken)
             if chain.call is not None:
                 links[chain.call] = child
             children.append((chain, child))
-        if self.main.turns:
+        if self.main.turns or (not children and _WHOLE & self._extra.keys()):
+            own = own if self.main.turns else _fresh(own, taken)
             self._link(self.main, links, name)
             extra = {"turn_ms": self._turn_ms} if self._turn_ms else {}
-            yield self._trace(own, self.main, provenance, extra, self._extra)
+            yield self._trace(own, self.main, provenance, extra, self._extra, continues=self._continues)
+        elif self._extra and children:
+            children[0][0].extra = self._extra
         for chain, child in children:
-            yield self._trace(child, chain.talk, provenance, {}, {}, parent=parent, call=chain.call)
+            yield self._trace(child, chain.talk, provenance, {}, chain.extra, parent=parent, call=chain.call)
 
-    def _place(self, chain: Chain) -> None:
+    def _place(self, chain: Chain, name: str) -> None:
         """Find the call that started a sub-agent, and the name that the call's result gave it."""
         if chain.call is None and chain.anchor is not None:
             calls = self.main.calls_of.get(chain.anchor, [])
             if len(calls) == 1:
                 chain.call = calls[0]
+        if chain.call is None and chain.agent is not None and not self.main.turns:
+            chain.call = self._siblings.starter(name, chain.agent)
         if chain.call is None and chain.agent is None:
             prompt = "\n".join(chain.talk.turns[0].texts) if chain.talk.turns else ""
             matching = [
@@ -280,6 +302,7 @@ class Session:
         *,
         parent: str | None = None,
         call: str | None = None,
+        continues: str | None = None,
     ) -> Trace:
         steps = talk.steps()
         versions = list(self._versions)
@@ -296,8 +319,19 @@ class Session:
             totals=totals(steps, measured),
             parent=parent,
             parent_call=call,
+            continues=continues,
             extra=extra,
         )
+
+
+def _fresh(trace_id: str, taken: set[str]) -> str:
+    """The id, with a count behind it if it is taken."""
+    fresh, n = trace_id, 1
+    while fresh in taken:
+        n += 1
+        fresh = f"{trace_id}~{n}"
+    taken.add(fresh)
+    return fresh
 
 
 def _first_model(steps: tuple[Step, ...]) -> str | None:
@@ -322,6 +356,3 @@ def _origin(record: Record) -> str | None:
     if not isinstance(kind, str) or kind == "human":
         return None
     return kind.replace("-", "_")
-
-
-__all__ = ["Session", "ToolUseResult"]

@@ -163,6 +163,7 @@ KNOWN_TYPES = frozenset(
         *("marble-origami-snapshot", "file-history-delta", "bridge-session", "context-collapse"),
     }
 )
+TOO_DEEP = "nested too deeply"
 OBJECTS_LIMIT = 10_000
 """Objects kept of one line."""
 
@@ -202,7 +203,7 @@ def _object(text: str, start: int) -> tuple[dict[str, Any] | None, int, str]:
     try:
         value, end = _DECODER.raw_decode(text, start)
     except RecursionError:
-        return None, _next_record(text, start + 1), "nested too deeply"
+        return None, _next_record(text, start + 1), TOO_DEEP
     except json.JSONDecodeError as error:
         why = f"not a whole JSON object: {error.msg}, character {error.pos + 1} of the line"
         return None, _next_record(text, start + 1), why
