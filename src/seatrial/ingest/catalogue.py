@@ -35,6 +35,7 @@ BUILT_IN: tuple[Entry, ...] = (
     Entry("atif", "seatrial.ingest.atif", (".json",)),
     Entry("tau-bench", "seatrial.ingest.tau_bench", (".json",)),
     Entry("tau2", "seatrial.ingest.tau2", (".json",)),
+    Entry("results", "seatrial.ingest.results", (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")),
     Entry("openai-chat", "seatrial.ingest.openai_chat", (".json", ".jsonl", ".ndjson")),
 )
 """Order matters only between readers that are equally sure of a file: the first wins."""
