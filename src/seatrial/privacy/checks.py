@@ -56,14 +56,14 @@ def secret_span(buf: bytes, start: int, end: int, name: bytes, *, quoted: bool, 
     letters = sum(0x41 <= (c & 0xDF) <= 0x5A for c in value)
     symbols = len(value) - digits - letters
     if not letters or (digits == 0 and symbols == 0):
-        return None
+        return None  # a number (a count of tokens, a port) or a word
     password = name.startswith((b"pass", b"pwd"))
     if _identifier(value) and not (digits and (quoted or (password and tight))):
         return None
     if password:
         secret = digits > 0 or any(c in b"!@#$%^&*+?" for c in value)
     else:
-        secret = digits >= 2 and len(value) >= 8 and entropy(value) >= 2.75
+        secret = len(value) >= 8 and entropy(value) >= (2.75 if digits >= 2 else 4.0)
     return (start, end) if secret else None
 
 
