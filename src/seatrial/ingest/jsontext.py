@@ -21,6 +21,7 @@ from seatrial.records import Provenance, Reader
 
 _BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 _AT_BYTE = re.compile(r"\(byte (\d+)\)")
+_TOKEN = re.compile(rb'[{}\[\]]|"(?P<key>(?:[^"\\]|\\.)*+)(?:"(?P<colon>\s*:)?|\\?\Z)', re.DOTALL)
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _BOM = b"\xef\xbb\xbf"
 _DEPTH = 200
@@ -125,6 +126,24 @@ def fields(data: bytes) -> dict[str, bytes | msgspec.Raw]:
     if not isinstance(value, dict):
         raise BadJSON(f"expected an object, found {kind(value)}", 0)
     return {name: msgspec.json.encode(member) for name, member in value.items()}
+
+
+def first_keys(head: bytes) -> set[str]:
+    """The keys of the first object that is not inside another one, as far as these first bytes of a file show."""
+    found: set[str] = set()
+    opened: list[bytes] = []
+    for token in _TOKEN.finditer(head):
+        mark = token.group(0)
+        if mark in (b"{", b"["):
+            opened.append(mark)
+        elif mark in (b"}", b"]"):
+            if opened:
+                opened.pop()
+            if b"{" not in opened and found:
+                break
+        elif opened.count(b"{") == 1 and opened[-1] == b"{" and token.group("colon") is not None:
+            found.add(token.group("key").decode(errors="replace"))
+    return found
 
 
 def line_of(data: bytes, at: int) -> int:

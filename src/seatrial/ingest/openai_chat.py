@@ -16,7 +16,7 @@ import msgspec
 
 from seatrial.canon import content_hash
 from seatrial.ingest.identity import Ids
-from seatrial.ingest.jsontext import BadJSON, Item, items, kind, line_of, loads, malformed
+from seatrial.ingest.jsontext import BadJSON, Item, first_keys, items, kind, line_of, loads, malformed
 from seatrial.ingest.lines import lines, too_long
 from seatrial.ingest.messages import ROLES, Conversation, amount, total, usage_of, whole
 from seatrial.ingest.times import moment
@@ -26,6 +26,9 @@ _SHAPE = "a conversation: an object with messages or choices, or an array of mes
 _ROLE = re.compile(rb'"role"\s*:\s*"(?:system|developer|user|assistant|tool|function|human)"')
 _OTHERS = (b'"trajectory_format"', b'"mini_version"', b'"ATIF-v', b'"simulations"', b'"traj"', b'"sessionId"')
 """Marks of formats that keep OpenAI-style messages inside a shape of their own."""
+
+_NOT_OURS = frozenset({"info", "events", "trajectory", "history", "eval", "samples", "type", "uuid"})
+"""Keys beside `messages` that mark another format."""
 
 _ID_FIELDS = ("id", "custom_id", "conversation_id", "session_id", "thread_id")
 _VERDICTS = ("passed", "success")
@@ -43,9 +46,14 @@ class OpenAIChat:
         start = head.lstrip()[:1]
         if start not in (b"{", b"[") or not _ROLE.search(head) or any(mark in head for mark in _OTHERS):
             return 0.0
-        if b'"messages"' in head or b'"choices"' in head:
+        found = first_keys(head)
+        if found & {"messages", "choices"} and not found & _NOT_OURS:
             return 0.7
-        return 0.5 if start == b"[" or path.suffix.lower() == ".jsonl" else 0.0
+        if "body" in found or ("response" in found and "custom_id" in found):
+            return 0.6
+        if "role" in found and found & {"content", "tool_calls"} and not found & {"type", "timestamp"}:
+            return 0.5
+        return 0.0
 
     def read(self, path: Path, log: ReadLog) -> Iterator[Trace]:
         """One trace per conversation, in file order; a torn line loses that line.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.errors import FormatError
-from seatrial.ingest.jsontext import BadJSON, items, kind, line_of, loads, malformed
+from seatrial.ingest.jsontext import BadJSON, first_keys, items, kind, line_of, loads, malformed
 from seatrial.ingest.lines import lines, too_long
 from seatrial.records import ReadLog
 
@@ -37,7 +37,7 @@ def columns(path: Path, head: bytes) -> set[str]:
         return _parquet_columns(path)
     start = head.lstrip()[:1]
     if start in (b"[", b"{"):
-        return {name for name in ("task", "trial", "passed", "score") if f'"{name}"'.encode() in head}
+        return first_keys(head)
     first, _, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
     if b"\0" in first or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return set()
