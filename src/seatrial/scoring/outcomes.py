@@ -51,9 +51,9 @@ def score(
     Raises:
         UsageError: a signal or episode of another session.
     """
-    for part in (*signals, *episodes):
-        if part.session != trace.id:
-            raise UsageError(f"a signal or episode of session {part.session!r} was given for session {trace.id!r}")
+    strangers = {s.session for s in signals} | {e.session for e in episodes}
+    if strangers - {trace.id}:
+        raise UsageError(f"signals or episodes of {sorted(strangers - {trace.id})} were given for {trace.id!r}")
     rules = Rules(accept_implicit, graded)
     facts = list(calls) if calls is not None else _facts(trace, signals)
     kept = [s for s in signals if s.dropped_by is None]

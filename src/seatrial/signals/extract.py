@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from seatrial.records import CallFact, CorrectionFact, Episode, Signal, SignalKind, Span, Trace
-from seatrial.signals import behaviour, commands, denoise, difficulty, episodes, language, lexicon, task_type, turns
+from seatrial.signals import behaviour, commands, denoise, difficulty, episodes, language, task_type, turns
 from seatrial.signals.settings import SignalSettings
 
 DEFAULTS = SignalSettings()
@@ -39,7 +39,7 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 def versions() -> dict[str, str]:
     """Version of every detector and classifier; a comparison across versions is refused (METHODS 0.6)."""
     return {
-        language.NAME: f"{language.VERSION}+lexicon-{lexicon.builtin().version}",
+        language.NAME: language.version(),
         commands.NAME: commands.VERSION,
         behaviour.NAME: behaviour.VERSION,
         "denoise": denoise.VERSION,
@@ -93,7 +93,7 @@ def _said(trace: Trace, talk: turns.Conversation) -> tuple[list[Signal], dict[in
     """Signals of the human turns, none dropped, and how each turn was read. Without agent work: no verdict."""
     found: list[Signal] = []
     readings: dict[int, language.Reading] = {}
-    version = versions()[language.NAME]
+    version = language.version()
     for turn in talk.turns:
         if not turn.worked or turn.agent is None:
             continue

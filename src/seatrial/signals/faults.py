@@ -118,7 +118,8 @@ ABNORMAL: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     ("panic", 0.85, re.compile(r"^panic: \S.*", re.MULTILINE)),
 )
 HTTP_STATUS = re.compile(
-    r"^(?:< )?HTTP/[\d.]+ (?P<code>[45]\d\d)\b.*|^(?:http_?code|http status|status(?: code)?)\s*[:=]\s*(?P<alt>[45]\d\d)\b.*",
+    r"^(?:< )?HTTP/[\d.]+ (?P<code>[45]\d\d)\b.*"
+    r"|^(?:http_?code|http status|status(?: code)?)\s*[:=]\s*(?P<alt>[45]\d\d)\b.*",
     re.IGNORECASE | re.MULTILINE,
 )
 HTTP_PROGRAMS = frozenset({"curl", "wget", "http", "https", "httpie", "xh"})

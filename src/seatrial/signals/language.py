@@ -30,14 +30,14 @@ DECISIVE = 2.0
 
 _TAIL = 700
 _ASKS = re.compile(
-    r"\?[\s*_`)\"🚀🎯🎉😊]*$|(?:let me know|want me to|would you like|shall i|should i|do you want|which (?:one|option|would|do)"
-    r"|your call|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
+    r"\?[\s*_`)\"🚀🎯🎉😊]*$|(?:let me know|want me to|would you like|shall i|should i"
+    r"|do you want|which (?:one|option|would|do)|your call|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
     r"|veux-tu|quieres que|deseja)[^\n]{0,200}$",
     re.IGNORECASE,
 )
 _OFFERS_SHIP = re.compile(
-    r"(?:want me to|would you like me to|shall i|should i|do you want me to|ready (?:for me )?to|like me to|i can|quer que eu)"
-    r"[^\n?]{0,60}\b(?:commit|push|merge|pr\b|pull request|ship|deploy|release)",
+    r"(?:want me to|would you like me to|shall i|should i|do you want me to|ready (?:for me )?to|like me to|i can"
+    r"|quer que eu)[^\n?]{0,60}\b(?:commit|push|merge|pr\b|pull request|ship|deploy|release)",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
@@ -46,12 +46,20 @@ _REPORTS = re.compile(
     re.IGNORECASE,
 )
 _AGREES = re.compile(
-    r"^\s*(?:y|yes|yep|yeah|yup|sure|ok(?:ay)?|please(?: do)?|go ahead|do it|sounds good|sim|s[ií]|oui|ja|好的?|可以|はい"
-    r"|yes,? (?:please|do|go ahead|both|all)|(?:yes|yeah|yep|ok|sure)[,. ]+(?:please|go ahead|do (?:it|that|so|both)|push|commit|merge|create|open).{0,40})\s*[.!]*\s*$",
+    r"^\s*(?:y|yes|yep|yeah|yup|sure|ok(?:ay)?|please(?: do)?|go ahead|do it|sounds good|sim|s[ií]|oui"
+    r"|ja|好的?|可以|はい"
+    r"|yes,? (?:please|do|go ahead|both|all)"
+    r"|(?:yes|yeah|yep|ok|sure)[,. ]+(?:please|go ahead|do (?:it|that|so|both)|push|commit|merge|create|open).{0,40}"
+    r")\s*[.!]*\s*$",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+
+
+def version() -> str:
+    """The rules' version with the lexicon's."""
+    return f"{VERSION}+lexicon-{builtin().version}"
 
 
 class Verdict(NamedTuple):
@@ -100,7 +108,7 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     if refused or _REFUSED.search(tail[-300:]):
         out.append("refused")
     own = said.replace(MASK, "").strip()
-    if own.endswith("?") or own.endswith("？"):
+    if own.endswith(("?", "？")):
         out.append("is-question")
     words = len(_WORD.findall(own[:2000]))
     if words <= 4:

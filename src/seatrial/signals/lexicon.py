@@ -133,7 +133,8 @@ def parse(text: str, *, file: str | None = None) -> Lexicon:
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"the lexicon cannot be read: {error}", hint="see signals/lexicon.toml", file=file) from error
     seen: set[str] = set()
-    for part in (*lexicon.cue, *lexicon.context):
+    parts: list[Cue | Context] = [*lexicon.cue, *lexicon.context]
+    for part in parts:
         unknown = set(part.weights) - set(KINDS)
         if unknown or part.id in seen or not all(math.isfinite(w) for w in part.weights.values()):
             what = f"unknown kinds {sorted(unknown)}" if unknown else "a repeated id or a weight that is not finite"

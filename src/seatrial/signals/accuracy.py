@@ -1,0 +1,193 @@
+"""Labelled human turns to the detectors' precision, recall and F1, with intervals (METHODS 1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.errors import EvidenceError, InputError
+from seatrial.records import Estimate
+from seatrial.signals import language
+from seatrial.signals.settings import SignalSettings
+from seatrial.stats import clustered_proportion, wilson
+
+KINDS = language.HUMAN_KINDS
+_LABELS = frozenset({*KINDS, "other"})
+
+
+class LabelledTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One labelled human turn. `before` is the end of the agent's words before it; `disputed` are labels that only
+    one annotator gave; `harness` marks text that no person typed."""
+
+    turn: str
+    labels: tuple[str, ...]
+    before: str = ""
+    id: str = ""
+    source: str = ""
+    model: str | None = None
+    disputed: tuple[str, ...] = ()
+    harness: bool = False
+    interrupted: bool = False
+    stratum: str = ""
+    conf: int | None = None
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """How well the detectors do on labelled turns.
+
+    `kinds` maps a kind to ``n_positive`` and the estimates ``precision``, ``recall`` and ``f1`` (None: nothing was
+    found, or nothing was there); `by_source` the same per source. `false_alarm` is the share of turns labelled
+    only `other` that a complaint or correction falls on. Turns typed by no person are left out, and disputed ones
+    unless asked for; both are counted.
+    """
+
+    kinds: dict[str, dict[str, Any]]
+    by_source: dict[str, dict[str, dict[str, Any]]]
+    false_alarm: Estimate | None
+    n_turns: int
+    n_disputed: int
+    n_harness: int
+    versions: dict[str, str]
+
+
+def read_labels(path: Path) -> list[LabelledTurn]:
+    """Read a label file: one JSON object a line, with at least ``turn`` and ``labels``.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a labelled turn (file and line are named).
+    """
+    decoder = msgspec.json.Decoder(LabelledTurn)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read the labels: {error.strerror}", file=str(path)) from error
+    rows = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"not a labelled turn: {error}",
+                hint='expected {"turn": ..., "labels": [...]}',
+                file=str(path),
+                line=number,
+            ) from error
+        unknown = {*row.labels, *row.disputed} - _LABELS
+        if unknown:
+            raise InputError(
+                f"unknown labels {', '.join(sorted(unknown))}",
+                hint=f"labels are {', '.join((*KINDS, 'other'))}",
+                file=str(path),
+                line=number,
+            )
+        rows.append(row)
+    return rows
+
+
+Judge = Callable[[LabelledTurn], Iterable[language.Verdict]]
+
+
+def by_rules(row: LabelledTurn) -> list[language.Verdict]:
+    """The shipped detector on one labelled turn."""
+    return language.judge(row.turn, row.before, interrupted=row.interrupted)
+
+
+def evaluate(
+    labels: Path | Sequence[LabelledTurn],
+    *,
+    level: float = 0.95,
+    disputed: bool = False,
+    settings: SignalSettings = SignalSettings(),
+    judge: Judge = by_rules,
+) -> Accuracy:
+    """Precision, recall and F1 by kind, overall and by source.
+
+    Overall intervals are cluster-robust over sources (turns of one project resemble each other), Wilson inside one
+    source. F1 = 2J/(1 + J) of the Jaccard share J = TP/(TP + FP + FN), so its interval is that of J, mapped.
+
+    Raises:
+        InputError: a bad label file.
+        EvidenceError: no usable row.
+    """
+    rows = read_labels(labels) if isinstance(labels, Path) else list(labels)
+    people = [row for row in rows if not row.harness]
+    used = [row for row in people if disputed or not row.disputed]
+    if not used:
+        raise EvidenceError("no labelled turn to score", hint="label turns, or include disputed ones")
+    found = [_kinds(judge(row), settings) for row in used]
+    sources = sorted({row.source for row in used})
+    by_source = {}
+    for source in sources:
+        at = [i for i, row in enumerate(used) if row.source == source]
+        by_source[source] = _table([used[i] for i in at], [found[i] for i in at], level)
+    other = [i for i, row in enumerate(used) if row.labels == ("other",)]
+    alarms = [bool(found[i] & {"complaint", "correction"}) for i in other]
+    return Accuracy(
+        kinds=_table(used, found, level),
+        by_source=by_source,
+        false_alarm=_share(alarms, [used[i].source for i in other], level),
+        n_turns=len(used),
+        n_disputed=sum(bool(row.disputed) for row in people),
+        n_harness=len(rows) - len(people),
+        versions={language.NAME: language.version()},
+    )
+
+
+def _kinds(verdicts: Iterable[language.Verdict], settings: SignalSettings) -> frozenset[str]:
+    return frozenset(
+        v.kind
+        for v in verdicts
+        if v.confidence >= (settings.correction_threshold if v.kind == "correction" else settings.threshold)
+    )
+
+
+def _table(rows: Sequence[LabelledTurn], found: Sequence[frozenset[str]], level: float) -> dict[str, dict[str, Any]]:
+    return {kind: _row(kind, rows, found, level) for kind in KINDS}
+
+
+def _row(kind: str, rows: Sequence[LabelledTurn], found: Sequence[frozenset[str]], level: float) -> dict[str, Any]:
+    truth = [kind in row.labels for row in rows]
+    said = [kind in kinds for kinds in found]
+    source = [row.source for row in rows]
+
+    def share(at: list[int], hits: Sequence[bool]) -> Estimate | None:
+        return _share([hits[i] for i in at], [source[i] for i in at], level)
+
+    both = [t and s for t, s in zip(truth, said, strict=True)]
+    either = [i for i in range(len(rows)) if truth[i] or said[i]]
+    return {
+        "n_positive": sum(truth),
+        "precision": share([i for i in either if said[i]], both),
+        "recall": share([i for i in either if truth[i]], both),
+        "f1": _f1(share(either, both)),
+    }
+
+
+def _share(hits: Sequence[bool], clusters: Sequence[str], level: float) -> Estimate | None:
+    if len(set(clusters)) > 1:
+        return clustered_proportion([float(h) for h in hits], list(clusters), level)
+    return wilson(sum(hits), len(hits), level)
+
+
+def _f1(jaccard: Estimate | None) -> Estimate | None:
+    if jaccard is None:
+        return None
+
+    def mapped(share: float | None) -> float | None:
+        return None if share is None else 2 * share / (1 + share)
+
+    return Estimate(
+        value=2 * jaccard.value / (1 + jaccard.value),
+        low=mapped(jaccard.low),
+        high=mapped(jaccard.high),
+        level=jaccard.level,
+        n=jaccard.n,
+        n_clusters=jaccard.n_clusters,
+        method=f"2J/(1 + J); J: {jaccard.method}",
+        why=jaccard.why,
+    )
