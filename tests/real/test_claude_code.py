@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from seatrial import ingest
+from seatrial.ingest.claude_code import READER
 from seatrial.records import FileReport, Trace
 
 pytestmark = pytest.mark.real
@@ -135,6 +136,14 @@ def test_records_that_two_files_share_count_once(data: Path) -> None:
     assert len(counted) == len(usage)
     assert copied
     assert sum(trace.totals.usage.output_tokens or 0 for trace in main) == sum(usage.values())
+
+
+def test_other_agents_files_are_not_taken_for_claude_codes(data: Path) -> None:
+    others = ingest.scan([data / "sessions" / name for name in ("codex", "copilot-cli", "specstory")])
+    assert others
+    for path in others:
+        with path.open("rb") as stream:
+            assert READER.sniff(path, stream.read(65536)) == 0.0
 
 
 @pytest.fixture(scope="module")

@@ -580,6 +580,7 @@ def test_wall_time_versions_and_place(tmp_path: Path) -> None:
         (json.dumps({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "x"}}), True),
         (json.dumps({"type": "summary", "summary": "x", "leafUuid": "y"}), True),
         ('{"parentUuid":null,"sessionId":"s","type":"user","message":{"content":"a head cut sho', True),
+        ('{"type":"session.start","data":{"sessionId":"x"},"parentId":null}', False),
         ('{"type":"session_meta","payload":{"id":"x"}}', False),
         ('{"task": "a", "trial": 0}', False),
         ("", False),

@@ -30,12 +30,11 @@ class ClaudeCode:
         for line in head.split(b"\n")[:50]:
             if not any(mark in line for mark in _MARKS):
                 continue
-            best = max(best, 0.3)
             try:
                 record = decode(line)
             except DECODE_ERRORS:
-                if b'"parentUuid"' in line:
-                    best = max(best, 0.7)
+                if b'"parentUuid"' in line or line.startswith(b'{"type":"file-history-snapshot"'):
+                    best = 0.7
                 continue
             if record.type in KNOWN_TYPES:
                 return 0.95
