@@ -16,12 +16,12 @@ class Pseudonyms:
     def __init__(self, key: bytes) -> None:
         if len(key) < 16:
             raise UsageError("a pseudonym key has at least 16 bytes")
-        self._key = key
+        self.key = key
 
     def of(self, name: str, kind: str = "user") -> str:
         """The pseudonym of `name`: ``<kind>-<16 hex digits>``, 64 bits of the keyed hash.
 
         `kind` keeps name spaces apart: a user and a unit of the same name get unrelated pseudonyms.
         """
-        seal = hmac.new(self._key, f"{kind}\0{name}".encode("utf-8", "surrogatepass"), hashlib.sha256)
+        seal = hmac.new(self.key, f"{kind}\0{name}".encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"{kind}-{seal.hexdigest()[:_DIGITS]}"
