@@ -40,6 +40,9 @@ BUILT_IN: tuple[Entry, ...] = (
 )
 """Order matters only between readers that are equally sure of a file: the first wins."""
 
+SURE = 0.95
+"""A reader this sure of a file gets it, and no other is asked."""
+
 
 def readers() -> tuple[Reader, ...]:
     """Every reader: built-in ones in order, then those of plugins."""
@@ -77,6 +80,8 @@ def recognise(path: Path, head: bytes) -> Reader:
         confidence = reader.sniff(path, head)
         if confidence > best_confidence:
             best, best_confidence = reader, confidence
+            if confidence >= SURE:
+                break
     if best is None:
         raise FormatError(_unrecognised(head), hint="name the format with --format", file=str(path))
     return best

@@ -76,7 +76,7 @@ class _Reading:
                 if not clean:
                     yield from self._closer(number, data)
                 else:
-                    if self._other(record):
+                    if record.sessionId != self._session.id and self._other(record):
                         yield from self._finish()
                     self._take(number, record, size)
                 self._hash.update(data)

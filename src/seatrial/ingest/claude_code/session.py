@@ -47,6 +47,7 @@ class Session:
         self._chains: dict[str, Chain] = {}
         self._chain_of: dict[str, str] = {}
         self._own: set[str] = set()
+        self._version: str | None = None
         self._versions: dict[str, None] = {}
         self._extra: dict[str, Any] = {}
         self._turn_ms = 0.0
@@ -99,10 +100,13 @@ class Session:
         """True if the record counts, False if another file had it, None if this file did."""
         if rid is None:
             return True
+        if not self._log.seen(rid):
+            self._own.add(rid)
+            return True
         if rid in self._own:
             return None
         self._own.add(rid)
-        return not self._log.seen(rid)
+        return False
 
     def _message(self, record: Record, line: int) -> str:
         message = record.message
@@ -111,17 +115,19 @@ class Session:
             return f"{record.type} without a message"
         rid = record_id(record.uuid, message.content)
         counted = self._counts(rid)
+        time = seconds(record.timestamp)
         if counted is None:
             if record.type == "assistant":
-                self._talk(record).agent(message, seconds(record.timestamp), uuid=None, rid=None, counted=False)
+                self._talk(record).agent(message, time, uuid=None, rid=None, counted=False)
             return "duplicate"
-        if record.version is not None:
+        if record.version is not None and record.version != self._version:
+            self._version = record.version
             self._versions[record.version] = None
-        talk = self._talk(record)
+        talk = self._talk(record) if record.isSidechain else self.main
         if record.type == "assistant":
             talk.agent(
                 message,
-                seconds(record.timestamp),
+                time,
                 uuid=record.uuid,
                 rid=rid,
                 counted=counted,
@@ -131,7 +137,7 @@ class Session:
             talk.user(
                 message.content,
                 record.toolUseResult,
-                seconds(record.timestamp),
+                time,
                 rid=rid,
                 counted=counted,
                 kind=_written_by_harness(record),

@@ -16,7 +16,7 @@ DEPTH_LIMIT = 200
 """Arguments nested deeper than this are kept as text: other tools could not write them again."""
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (-?\d{1,10})\b")
-_TRUNCATED = re.compile(r"\[(?:\d+ (?:lines|characters|chars) truncated|[Oo]utput truncated)|<persisted-output>")
+_TRUNCATED = re.compile(r"\[(?:\d+ (?:lines|characters|chars) truncated|[Oo]utput truncated)")
 _SYNTHETIC = "<synthetic>"
 
 
@@ -150,9 +150,11 @@ def result(block: Block, detail: ToolUseResult, time: float | None) -> ToolResul
             exit_code = int(found.group(1))
     if used is not None and used.interrupted:
         outcome = "interrupted"
-    truncated = bool(used is not None and (used.truncated or used.persistedOutputPath))
-    if not truncated and ("truncated" in text or text.startswith("<persisted-output>")):
-        truncated = _TRUNCATED.search(text) is not None
+    truncated = text.startswith("<persisted-output>") or (
+        used is not None and bool(used.truncated or used.persistedOutputPath)
+    )
+    if not truncated and (at := text.find("truncated")) >= 0:
+        truncated = _TRUNCATED.search(text, max(at - 40, 0)) is not None
     return ToolResult(
         call_id=block.tool_use_id,
         outcome=outcome,
@@ -232,6 +234,11 @@ def _call(block: Block, position: int) -> ToolCall:
 
 def _deep(value: dict[str, Any]) -> bool:
     """Nested beyond `DEPTH_LIMIT`; level by level, so that depth costs no stack."""
+    for item in value.values():
+        if type(item) is dict or type(item) is list:
+            break
+    else:
+        return False
     level: list[Any] = [v for v in value.values() if isinstance(v, (dict, list))]
     depth = 1
     while level:
