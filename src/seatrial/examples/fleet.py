@@ -1,21 +1,22 @@
-"""The demo's sessions: users with jobs, arms drawn by whoever is handed in, agents at work, logs on disk."""
+"""The demo's sessions: users with jobs, agents at work under the arms that were drawn for them, logs on disk."""
 
 from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from seatrial.errors import UsageError
 from seatrial.examples import claude_log, jobs, users, workspace
 from seatrial.examples.habits import FLEET, Profile
 from seatrial.examples.jobs import Job
 from seatrial.examples.sentences import Sentences, built_in
 from seatrial.examples.users import Persona
 from seatrial.examples.worker import agent
-from seatrial.records import Assignment, WorldStart
+from seatrial.records import WorldStart
 from seatrial.world import Limits, SimulatedClock, Transcript, run_episode
 
 FIRST_DAY = 1_772_438_400.0
@@ -44,10 +45,6 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     transcript: Transcript
     right: tuple[bool, ...]
     log: Path | None = None
-
-
-Assign = Callable[[Plan], Assignment]
-"""Draws the arm of a session that is about to begin, and writes its record first."""
 
 
 def plan(n: int, seed: int) -> tuple[Plan, ...]:
@@ -89,27 +86,29 @@ def work(planned: Plan, profile: Profile, sentences: Sentences) -> Worked:
 
 def generate(
     folder: Path,
-    n: int,
-    seed: int,
-    assign: Assign,
+    plans: Sequence[Plan],
+    arms: Mapping[str, str],
     *,
     sentences: Sentences | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Worked, ...]:
-    """Work `n` sessions with the arms that `assign` draws, and write one Claude Code log each under `folder`.
+    """Let the agents named by `arms` (session id -> agent) work the planned sessions in time order, and write one
+    Claude Code log each under `folder`. Every user has a project folder of their own.
 
-    Sessions run in the order of their start times, which is the order in which arms are drawn. Every user has
-    a project folder of their own.
+    Raises:
+        UsageError: a session without an arm, or an arm that is no member of the fleet.
     """
     sentences = sentences or built_in()
     profiles = {profile.name: profile for profile in FLEET}
     done = []
-    for i, planned in enumerate(plan(n, seed)):
-        arm = assign(planned).arm
+    for i, planned in enumerate(plans):
+        arm = arms.get(planned.id)
+        if arm not in profiles:
+            raise UsageError(f"session {planned.id} has no arm of the fleet (got {arm!r})")
         worked = work(planned, profiles[arm], sentences)
         session = claude_log.Session(id=planned.id, cwd=f"/home/{planned.persona.name}/harbour")
         log = claude_log.write(folder, session, worked.transcript.steps)
         done.append(msgspec.structs.replace(worked, log=log))
         if progress is not None:
-            progress(i + 1, n)
+            progress(i + 1, len(plans))
     return tuple(done)

@@ -44,8 +44,8 @@ class Persona(msgspec.Struct, frozen=True, kw_only=True):
     """Has another job afterwards."""
 
 
-def population(n: int = 72, seed: int = 0) -> tuple[Persona, ...]:
-    """`n` users with uneven activity (log-normal, sigma 0.9: the busiest tenth has about a third of sessions)."""
+def population(n: int = 120, seed: int = 0) -> tuple[Persona, ...]:
+    """`n` users with uneven activity (log-normal, sigma 0.7: the busiest tenth has about a quarter of the sessions)."""
     draws = random.Random(f"users:{seed}")
     people = []
     for i in range(n):
@@ -53,7 +53,7 @@ def population(n: int = 72, seed: int = 0) -> tuple[Persona, ...]:
             Persona(
                 name=f"dev{i + 1:02d}",
                 register=REGISTERS[i % len(REGISTERS)],
-                weight=draws.lognormvariate(0.0, 0.9),
+                weight=draws.lognormvariate(0.0, 0.7),
                 vocal=draws.uniform(0.45, 0.9),
                 warm=draws.uniform(0.1, 0.6),
                 acts=draws.uniform(0.05, 0.35),

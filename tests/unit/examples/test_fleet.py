@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from seatrial import ingest
+from seatrial.errors import UsageError
 from seatrial.examples import claude_log, fleet, truth, users
-from seatrial.examples.fleet import Plan, Worked
+from seatrial.examples.fleet import Worked
 from seatrial.examples.habits import FLEET, Habits, Profile
 from seatrial.examples.sentences import REGISTERS, SLOTS, Sentences, built_in
-from seatrial.records import Assignment, Trace
+from seatrial.records import Trace
 
 NEVER = Habits(**dict.fromkeys(Habits.__struct_fields__, 0.0))
 PERFECT = Profile(name="perfect", about="no bad habit", habits=NEVER)
@@ -91,7 +92,7 @@ def test_other_sentences_change_no_decision() -> None:
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     def logs(name: str, seed: int) -> dict[str, bytes]:
         root = tmp_path / name
-        fleet.generate(root, 25, seed, _alternate())
+        _generate(root, 25, seed)
         return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*.jsonl"))}
 
     one = logs("one", 4)
@@ -100,26 +101,27 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
     assert not one.keys() & logs("three", 5).keys()
 
 
-def _alternate() -> fleet.Assign:
-    names = [profile.name for profile in FLEET]
-    count = iter(range(10**6))
-    return lambda planned: Assignment(arm=names[next(count) % len(names)], probability=0.25)
+def _generate(folder: Path, n: int, seed: int) -> tuple[Worked, ...]:
+    plans = fleet.plan(n, seed)
+    return fleet.generate(folder, plans, {p.id: FLEET[i % len(FLEET)].name for i, p in enumerate(plans)})
 
 
-def test_assignment_comes_before_the_session_and_in_time_order(tmp_path: Path) -> None:
-    seen: list[Plan] = []
+def test_a_session_without_an_arm_is_refused(tmp_path: Path) -> None:
+    plans = fleet.plan(2, 1)
+    with pytest.raises(UsageError, match="no arm"):
+        fleet.generate(tmp_path, plans, {plans[0].id: "kite-mini"})
+    with pytest.raises(UsageError, match="dory"):
+        fleet.generate(tmp_path, plans, {p.id: "dory" for p in plans})
 
-    def assign(planned: Plan) -> Assignment:
-        assert not list(tmp_path.rglob(f"{planned.id}.jsonl"))
-        seen.append(planned)
-        return Assignment(arm="kite-mini", probability=1.0)
 
-    fleet.generate(tmp_path, 30, 1, assign)
-    assert [p.time for p in seen] == sorted(p.time for p in seen)
+def test_a_plan_is_in_time_order() -> None:
+    times = [p.time for p in fleet.plan(50, 1)]
+    assert times == sorted(times)
+    assert len({p.id for p in fleet.plan(50, 1)}) == 50
 
 
 def test_the_public_reader_reads_back_what_happened(tmp_path: Path) -> None:
-    worked = fleet.generate(tmp_path, 60, 2, _alternate())
+    worked = _generate(tmp_path, 60, 2)
     read = {trace.id: trace for trace in ingest.read(tmp_path)}
     assert read.keys() == {w.plan.id for w in worked}
     for w in worked:
@@ -145,7 +147,7 @@ def _same(trace: Trace, worked: Worked) -> None:
 
 
 def test_a_log_holds_no_ground_truth(tmp_path: Path) -> None:
-    for w in fleet.generate(tmp_path, 30, 3, _alternate()):
+    for w in _generate(tmp_path, 30, 3):
         assert w.log is not None
         text = w.log.read_text("utf-8")
         assert not any(word in text for word in ('"meaning"', '"cause"', '"purpose"', "correction.", "planted"))
