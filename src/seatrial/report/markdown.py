@@ -12,7 +12,7 @@ from seatrial.report.section import Section, Table
 from seatrial.report.text import clean, name
 
 _STATES = {True: "✓ holds", False: "✗ does not hold", None: "– not applicable"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$:&])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$&]|:(?=//))")
 _MENTION = re.compile(r"@|\\#(?=\d)")
 _BARE_LINK = re.compile(r"\bwww\.", re.IGNORECASE)
 _SUMMARY = frozenset({"verdict", "models", "by", "dropped", "basis", ""})

@@ -12,9 +12,9 @@ from typing import Literal
 from seatrial.records import Estimate, RankInterval
 
 NA = "n/a"
-Unit = Literal["points", "percent", "units", "plain"]
+Unit = Literal["points", "percent", "units", "size", "plain"]
 """points: a difference of outcomes in [0, 1], times 100, signed. percent: a share. units: a signed difference in
-the outcome's own unit. plain: a number without sign."""
+the outcome's own unit. size: points without a sign. plain: a number as it is."""
 
 
 def is_number(value: float | None) -> bool:
@@ -28,7 +28,7 @@ def number(value: float | None, unit: Unit = "plain", decimals: int | None = Non
         return NA
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    factor = 100 if unit in ("points", "percent") else 1
+    factor = 1 if unit in ("units", "plain") else 100
     places = decimals if decimals is not None else 1 if factor == 100 else 2
     text = f"{value * factor:.{places}f}"
     if float(text) == 0:

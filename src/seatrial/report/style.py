@@ -116,7 +116,7 @@ list-style:none}
 @media (max-width:700px){.wide{display:none}.narrow{display:block}.narrow .chart{max-width:520px}}
 .multiples{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(280px,100%),1fr));gap:1.4rem 2rem}
 .multiple{min-width:0}
-.multiple h4{margin-bottom:.3rem}
+.multiple h3,.multiple h4{margin-bottom:.3rem;font-size:.95rem;letter-spacing:0}
 .chart text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",Arial,sans-serif;
 fill:var(--ink);font-variant-numeric:tabular-nums}
 .multiple text,.narrow text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}

@@ -51,7 +51,7 @@ def domain(panel: Panel) -> tuple[float, float]:
         return (0.0, 1.0)
     low, high = min(found), max(found)
     if high - low <= 1e-12:
-        half = abs(high) * 0.1 or (0.01 if panel.unit in ("points", "percent") else 1.0)
+        half = abs(high) * 0.1 or (1.0 if panel.unit in ("units", "plain") else 0.01)
         return (low - half, high + half)
     margin = 0.06 * (high - low)
     return (low - (0.0 if panel.zero is not None and low == panel.zero else margin), high + margin)
@@ -59,7 +59,7 @@ def domain(panel: Panel) -> tuple[float, float]:
 
 def ticks(low: float, high: float, unit: Unit, most: int) -> list[tuple[float, str]]:
     """At most about `most` round values between low and high with their labels."""
-    factor = 100.0 if unit in ("points", "percent") else 1.0
+    factor = 1.0 if unit in ("units", "plain") else 100.0
     span = (high - low) * factor
     raw = span / max(most, 1)
     power = 10.0 ** math.floor(math.log10(raw))
@@ -77,8 +77,11 @@ def ticks(low: float, high: float, unit: Unit, most: int) -> list[tuple[float, s
     ]
 
 
-def figure(chart: Chart, ident: str) -> list[Markup]:
-    """The drawings of a chart: a wide and a narrow one of a single panel, or one small one per panel."""
+def figure(chart: Chart, ident: str, heading: int = 3) -> list[Markup]:
+    """The drawings of a chart: a wide and a narrow one of a single panel, or one small one per panel.
+
+    `heading` is the level of the small ones' headings.
+    """
     if len(chart.panels) == 1:
         panel = chart.panels[0]
         return [
@@ -93,7 +96,7 @@ def figure(chart: Chart, ident: str) -> list[Markup]:
                 el(
                     "div",
                     {"class": "multiple"},
-                    el("h4", None, panel.title),
+                    el(f"h{heading}", None, panel.title),
                     _narrow(chart, panel, f"{ident}-{i}", ranks=False),
                 )
                 for i, panel in enumerate(chart.panels)
@@ -144,7 +147,7 @@ def _wide(chart: Chart, panel: Panel, ident: str) -> Markup:
     ranks = chart.n_ranks is not None and any(m.rank for m in panel.marks)
     longest = max((width(m.text) for m in panel.marks), default=0)
     text_width = max(longest * _CHARACTER, 30.0) + 14
-    labels = min(max((width(m.label) for m in panel.marks), default=8) * _CHARACTER + 16, 230.0)
+    labels = min(max((width(m.label) for m in panel.marks), default=8) * _CHARACTER + 16, 290.0)
     rank_width = 150.0 if ranks else 0.0
     low, high = domain(panel)
     scale = Scale(low, high, labels + 8, WIDE - text_width - rank_width - 12)
@@ -167,7 +170,7 @@ def _wide(chart: Chart, panel: Panel, ident: str) -> Markup:
             drawn.extend(_rank_marks(m, rank_scale, y))
         elif ranks:
             drawn.append(el("text", {"class": "quiet", "x": rank_scale.x0 - 6, "y": y + 4.5}, "not ranked"))
-    return _frame(chart, panel, ident, (WIDE, bottom + 44), drawn)
+    return _frame(chart, panel, ident, (WIDE, bottom + (44 if chart.less or chart.more else 26)), drawn)
 
 
 def _narrow(chart: Chart, panel: Panel, ident: str, *, ranks: bool) -> Markup:
@@ -236,11 +239,10 @@ def _rank_axis(scale: Scale, n: int, top: float, bottom: float) -> Iterator[Mark
     x = (scale.x0 + scale.x1) / 2
     yield el("text", {"class": "tick", "x": x, "y": top - 12, "text-anchor": "middle"}, "rank")
     shown = range(1, n + 1) if n <= 8 else (1, *range(5, n - 1, 5), n)
-    for place in range(1, n + 1) if n <= 20 else shown:
+    for place in shown:
         at = scale.at(float(place))
         yield el("line", {"class": "grid", "x1": at, "x2": at, "y1": top, "y2": bottom})
-        if place in shown:
-            yield el("text", {"class": "tick", "x": at, "y": bottom + 16, "text-anchor": "middle"}, str(place))
+        yield el("text", {"class": "tick", "x": at, "y": bottom + 16, "text-anchor": "middle"}, str(place))
     yield el("line", {"class": "axis", "x1": scale.x0, "x2": scale.x1, "y1": bottom, "y2": bottom})
 
 

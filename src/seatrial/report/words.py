@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seatrial.records import Ranking
 from seatrial.records.decision import DesignVerdict
-from seatrial.report.numbers import Unit, level
+from seatrial.report.numbers import Unit, anything, level, number
 
 LADDER: tuple[DesignVerdict, ...] = ("not_identified", "observational", "crossed", "randomised")
 """From nothing that can be compared to the strongest evidence."""
@@ -67,6 +67,15 @@ SIGNALS: dict[str, str] = {
     "score": "Count score",
 }
 
+ANY_SIGNAL: dict[str, str] = {
+    "any_confirmation": "With a confirmation",
+    "any_accept_implicit": "Acted on as accepted",
+    "any_praise": "With praise",
+    "any_complaint": "With a complaint",
+    "any_correction": "With a correction",
+    "any_execution_error": "With an execution error",
+}
+
 SIGNAL_MEANS: dict[str, str] = {
     "confirmed_success": "the last accepting or rejecting word of the person accepts",
     "praise_over_complaint": "more praise than complaint about the work",
@@ -86,6 +95,21 @@ DIMENSIONS: dict[str, tuple[str, Unit, str]] = {
     ),
     "positivity": ("Positivity", "percent", "praise and confirmations among all judging words"),
 }
+FACTS: dict[str, tuple[str, Unit]] = {
+    "counted": ("Counted", "plain"),
+    "ok": ("Succeeded", "plain"),
+    "environment": ("Environment", "plain"),
+    "rejected": ("Refused", "plain"),
+    "interrupted": ("Interrupted", "plain"),
+    "recovery": ("Recovery rate", "percent"),
+    "recovery_sessions": ("Error sessions", "plain"),
+    "reliability": ("Reliability", "percent"),
+    "n": ("Calls", "plain"),
+    "failed": ("Failed", "plain"),
+    "mean_wait": ("Mean wait, agent turns", "plain"),
+}
+"""Names and units of the facts that come with a sub-dimension."""
+
 _SHORT = {
     "reliability": "command_reliability",
     "responsiveness": "corrective_responsiveness",
@@ -106,6 +130,18 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else text + "."
 
 
+def fact(key: str, value: object) -> str:
+    """A fact's value in its unit."""
+    if isinstance(value, float):
+        return number(value, FACTS.get(key, ("", "plain"))[1])
+    return anything(value)
+
+
+def fact_name(key: str) -> str:
+    """A fact's name in plain words."""
+    return FACTS[key][0] if key in FACTS else plain_name(key)
+
+
 def check_name(code: str) -> str:
     """A check's name in plain words."""
     return CHECKS.get(code.replace("_", " "), plain_name(code))
@@ -113,7 +149,7 @@ def check_name(code: str) -> str:
 
 def signal_name(code: str) -> str:
     """A signal outcome's name in plain words."""
-    return SIGNALS.get(code, plain_name(code))
+    return SIGNALS.get(code) or ANY_SIGNAL.get(code) or plain_name(code)
 
 
 def dimension(code: str) -> tuple[str, Unit, str]:

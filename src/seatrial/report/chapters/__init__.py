@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatrial.records import Ranking
-from seatrial.report.chapters import answer, measures, trust
+from seatrial.report.chapters import answer, measures, signals, trust
 from seatrial.report.section import Section
 
 
@@ -18,7 +18,7 @@ def ranking(r: Ranking, sections: Sequence[Section] = ()) -> tuple[Section, ...]
             answer.models(r),
             *(s for s in sections if s.place == "answer"),
             measures.dimensions(r),
-            measures.signals(r),
+            signals.signals(r),
             measures.by_type(r),
             trust.null(r),
             trust.power(r),

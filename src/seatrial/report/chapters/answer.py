@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.records import ModelRow, Ranking
 from seatrial.report import numbers, words
-from seatrial.report.numbers import join, some
+from seatrial.report.numbers import some
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
@@ -88,9 +88,9 @@ def _told_apart(r: Ranking, rows: list[ModelRow]) -> tuple[str, ...]:
     rest = [name(m.model) for m, (low, high) in known if low <= 0 <= high]
     parts = []
     if above:
-        parts.append(f"above the baseline: {join(above)}")
+        parts.append(f"above the baseline: {some(above)}")
     if below:
-        parts.append(f"below it: {join(below)}" if above else f"below the baseline: {join(below)}")
+        parts.append(f"below it: {some(below)}" if above else f"below the baseline: {some(below)}")
     if rest:
         where = "not told apart from it" if parts else "no model is told apart from the baseline"
         parts.append(f"{where}: {some(rest)}" if parts else where)

@@ -1,4 +1,4 @@
-"""What is behind the answer: sub-dimensions, signal rates and their coverage, and each task type's own ranking."""
+"""What is behind the answer: sub-dimensions, and each task type's own ranking."""
 
 from __future__ import annotations
 
@@ -110,23 +110,26 @@ def _dimension_chart(rows: list[ModelRow], names: list[str]) -> Chart:
 
 
 def _composite(rows: list[ModelRow]) -> tuple[Table, ...]:
-    if not any(m.composite for m in rows):
+    found = [(m, m.composite) for m in rows if m.composite]
+    if not found:
         return ()
-    names = [key for key in keys(m.composite or {} for m in rows) if key not in ("weights", "why")]
+    parts = keys((c.get("parts", {}) for _, c in found), words.DIMENSIONS)
+    weights = found[0][1].get("weights", {})
+    heads = [f"{words.dimension(key)[0]}" + (f" × {weights[key]:.2f}" if key in weights else "") for key in parts]
     return (
         Table(
-            caption="Composite of the sub-dimensions (beside the ranking, not part of it)",
-            columns=(MODEL, *(Column(head=words.plain_name(key), right=True) for key in names)),
+            caption="Composite of the sub-dimensions: beside the ranking, never used for it",
+            columns=(MODEL, Column(head="Composite", right=True), *(Column(head=head, right=True) for head in heads)),
             rows=tuple(
                 (
                     name(m.model),
-                    *(clean(numbers.anything(m.composite[key])) if m.composite and key in m.composite else None
-                      for key in names),
+                    numbers.number(c.get("value")),
+                    *(numbers.number(c.get("parts", {}).get(key), words.dimension(key)[1]) for key in parts),
                 )
-                for m in rows
+                for m, c in found
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _details(rows: list[ModelRow], names: list[str]) -> tuple[Table, ...]:
@@ -140,17 +143,22 @@ def _details(rows: list[ModelRow], names: list[str]) -> tuple[Table, ...]:
         if columns:
             tables.append(
                 Table(
-                    caption=f"{words.dimension(key)[0]}: what was counted",
-                    only="page",
-                    columns=(MODEL, *(Column(head=clean(words.plain_name(k)), right=True) for k in columns)),
+                    caption=_counted_caption(key),
+                    only=None if key == "command_reliability" else "page",
+                    columns=(MODEL, *(Column(head=clean(words.fact_name(k)), right=True) for k in columns)),
                     rows=tuple(
-                        (name(m.model), *(clean(numbers.anything(f[k])) if k in f else None for k in columns))
+                        (name(m.model), *(clean(words.fact(k, f[k])) if k in f else None for k in columns))
                         for m, f in zip(rows, facts, strict=True)
                     ),
                 )
             )
         tables.extend(_worst(rows, key))
     return tuple(tables)
+
+
+def _counted_caption(key: str) -> str:
+    left_out = "; environment faults, refusals and interrupts do not count" if key == "command_reliability" else ""
+    return f"{words.dimension(key)[0]}: what was counted{left_out}"
 
 
 def _worst(rows: list[ModelRow], key: str) -> tuple[Table, ...]:
@@ -168,9 +176,9 @@ def _worst(rows: list[ModelRow], key: str) -> tuple[Table, ...]:
                 caption=f"{words.dimension(key)[0]}: {words.plain_name(clean(field)).lower()}",
                 only="page",
                 grouped=True,
-                columns=(MODEL, *(Column(head=clean(words.plain_name(c)), name=True) for c in columns)),
+                columns=(MODEL, *(Column(head=clean(words.fact_name(c)), name=True) for c in columns)),
                 rows=tuple(
-                    (name(m.model), *(name(numbers.anything(entry[c])) if c in entry else None for c in columns))
+                    (name(m.model), *(name(words.fact(c, entry[c])) if c in entry else None for c in columns))
                     for m, entry in entries
                 ),
             )
@@ -184,122 +192,6 @@ def _records(value: object) -> list[dict[str, Any]]:
     if isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()):
         return [{"name": key, **item} for key, item in value.items()]
     return []
-
-
-def signals(r: Ranking) -> Section | None:
-    """Signal outcomes by model with their coverage (METHODS 2, 3.7)."""
-    rows = answer.ordered(r)
-    names = keys((m.signals for m in rows), words.SIGNAL_MEANS)
-    if not names:
-        return None
-    missing: dict[str, list[str]] = {}
-    for m in rows:
-        for key in names:
-            s = m.signals.get(key)
-            if s is not None and s.estimate is None and s.why:
-                missing.setdefault(clean(s.why), []).append(f"{name(m.model)} ({words.signal_name(key).lower()})")
-    meanings = [f"{words.signal_name(k)}: {words.SIGNAL_MEANS[k]}" for k in names if k in words.SIGNAL_MEANS]
-    table = Table(
-        caption="Signal outcomes by model: rate, [interval], and the share of sessions that have the outcome",
-        columns=(MODEL, *(Column(head=words.signal_name(key), right=True) for key in names)),
-        rows=(
-            *((name(m.model), *(_signal_cell(m, key) for key in names)) for m in rows),
-            *_coverage_tests(r, names),
-        ),
-    )
-    coverage = coverage_table(r, rows)
-    return Section(
-        key="signals",
-        heading="Signals",
-        paragraphs=(
-            (
-                "What people's words and the tools' results say, by model. Coverage is the share of sessions in which "
-                "the outcome exists at all; where it differs, the rates compare different kinds of session."
-            ),
-        ),
-        charts=(_signal_chart(rows, names),),
-        tables=(table, coverage) if coverage else (table,),
-        items=tuple(meaning + "." for meaning in meanings),
-        notes=listed(missing),
-    )
-
-
-def _signal_cell(m: ModelRow, key: str) -> str | None:
-    s = m.signals.get(key)
-    if s is None:
-        return None
-    seen = numbers.number(s.coverage, "percent", 0)
-    if s.estimate is None:
-        return f"{numbers.NA}\nin {seen}"
-    return f"{numbers.stacked(s.estimate, 'percent')}\nin {seen}"
-
-
-def _signal_chart(rows: list[ModelRow], names: list[str]) -> Chart:
-    panels = []
-    for key in names:
-        found = [(m, m.signals.get(key)) for m in rows]
-        panels.append(
-            Panel(
-                title=words.signal_name(key),
-                unit="percent",
-                domain=(0.0, 1.0),
-                marks=tuple(
-                    Mark(
-                        label=name(m.model),
-                        value=s.estimate.value if s and s.estimate else None,
-                        low=s.estimate.low if s and s.estimate else None,
-                        high=s.estimate.high if s and s.estimate else None,
-                        text=f"{numbers.number(s.estimate.value, 'percent')}, in {s.coverage:.0%}"
-                        if s and s.estimate
-                        else "",
-                        why="n/a",
-                    )
-                    for m, s in found
-                ),
-            )
-        )
-    return Chart(
-        title="Signal outcomes by model",
-        description="One small chart per signal, one row per model, from 0 to 100% of the sessions that have the "
-        "outcome; beside each value the share of sessions that have it. The table below has all values.",
-        panels=tuple(panels),
-        legend=(
-            ("value", "rate among sessions that have the outcome; 'in 58%': the share that do"),
-            ("interval", "interval"),
-        ),
-    )
-
-
-def _coverage_tests(r: Ranking, names: list[str]) -> tuple[tuple[str, ...], ...]:
-    tests = {c.signal: c.p_value for c in r.coverage_table}
-    if not any(p is not None for p in tests.values()):
-        return ()
-    return (("equal coverage, p", *(numbers.p_value(tests.get(key)) for key in names)),)
-
-
-def coverage_table(r: Ranking, rows: list[ModelRow]) -> Table | None:
-    """Coverage by signal and model, with the test of equality."""
-    if not r.coverage_table:
-        return None
-    order = [m.model for m in rows if any(m.model in c.by_model for c in r.coverage_table)]
-    return Table(
-        caption="Coverage: share of sessions that have the outcome",
-        only="page",
-        columns=(
-            Column(head="Signal"),
-            *(Column(head=name(m), right=True, name=True) for m in order),
-            Column(head="p (equal)", right=True),
-        ),
-        rows=tuple(
-            (
-                words.signal_name(clean(c.signal)),
-                *(numbers.number(c.by_model.get(m), "percent", 0) for m in order),
-                numbers.p_value(c.p_value),
-            )
-            for c in r.coverage_table
-        ),
-        heat=tuple((None, *(c.by_model.get(m) for m in order), None) for c in r.coverage_table),
-    )
 
 
 def by_type(r: Ranking) -> Section | None:

@@ -106,15 +106,14 @@ def power(r: Ranking) -> Section | None:
     unit, places = words.outcome_unit(r), answer.decimals(r)
     rows = [m for m in answer.ordered(r) if m.model in p.mde]
     known = [(m, p.mde[m.model]) for m in rows]
+    size: numbers.Unit = "size" if unit == "points" else "plain"
     marks = tuple(
         Mark(
             label=name(m.model),
             value=abs(m.net_improvement.value) if m.net_improvement else None,
             band_low=0.0 if mde is not None else None,
             band_high=mde,
-            text=""
-            if mde is None
-            else "needs " + numbers.number(mde, "plain" if unit == "units" else unit).lstrip("+"),
+            text="" if mde is None else "needs " + numbers.number(mde, size),
             why="n/a",
         )
         for m, mde in known
@@ -123,7 +122,7 @@ def power(r: Ranking) -> Section | None:
         title="Observed size against what the data can see",
         description="One row per model: the grey range is too small to be found reliably, the point is the size of "
         "the observed net improvement. The table below has all values.",
-        panels=(Panel(marks=marks, unit=unit, zero=0.0),),
+        panels=(Panel(marks=marks, unit=size, zero=0.0),),
         legend=(("value", "size of the observed net improvement"), ("bar", "would be missed too often")),
         bar=True,
     )
@@ -145,7 +144,7 @@ def power(r: Ranking) -> Section | None:
                         rows=tuple(
                             (
                                 name(m.model),
-                                None if mde is None else numbers.number(mde, unit, places).lstrip("+"),
+                                None if mde is None else numbers.number(mde, size, places),
                                 numbers.number(m.net_improvement.value, unit, places) if m.net_improvement else None,
                             )
                             for m, mde in known
@@ -166,7 +165,7 @@ def _power_sentence(r: Ranking) -> str:
     if not mdes:
         return ""
     unit = words.outcome_unit(r)
-    low, high = (numbers.number(v, unit).lstrip("+") for v in (min(mdes), max(mdes)))
+    low, high = (numbers.number(v, "size" if unit == "points" else "plain") for v in (min(mdes), max(mdes)))
     size = low if low == high else f"{low} to {high}"
     what = "points" if unit == "points" else "units"
     return (
@@ -204,7 +203,12 @@ def sensitivity(r: Ranking) -> Section | None:
     maps = [flat(m.sensitivity or {}) for m in rows]
     names = [key for key in keys(maps, _SENSITIVITY) if any(key in m for m in maps)]
     plain = [key for key in names if not any(isinstance(m.get(key), str) for m in maps)]
-    notes = {f"{label_of(key)}: {clean(str(m[key]))}": None for m in maps for key in m if isinstance(m[key], str)}
+    notes = {
+        f"{label_of(key.removesuffix('_note'))}: {clean(m[key])}": None
+        for m in maps
+        for key in m
+        if isinstance(m[key], str)
+    }
     return Section(
         key="sensitivity",
         heading="Sensitivity: what could explain this away",
@@ -219,7 +223,7 @@ def sensitivity(r: Ranking) -> Section | None:
                 caption="Sensitivity by model",
                 columns=(MODEL, *(Column(head=label_of(key), right=True) for key in plain)),
                 rows=tuple(
-                    (name(m.model), *(clean(numbers.anything(values[key])) if key in values else None for key in plain))
+                    (name(m.model), *(_strength(values.get(key)) for key in plain))
                     for m, values in zip(rows, maps, strict=True)
                 ),
             ),
@@ -228,22 +232,21 @@ def sensitivity(r: Ranking) -> Section | None:
     )
 
 
+def _strength(value: Any) -> str | None:
+    return None if value is None else f"{value:.2f}" if isinstance(value, float) else clean(numbers.anything(value))
+
+
 _SENSITIVITY: dict[str, str] = {
     "robustness_value": "Robustness value",
-    "rv": "Robustness value",
     "e_value": "E-value",
     "e_value_limit": "E-value of the interval's limit",
     "gamma": "Rosenbaum Γ",
-    "rosenbaum_gamma": "Rosenbaum Γ",
 }
 _ROBUSTNESS: dict[str, str] = {
     "cr3_over_cr1": "CR3/CR1",
-    "cr3_cr1": "CR3/CR1",
     "bootstrap_median": "Median of the cluster bootstrap",
-    "median_bootstrap": "Median of the cluster bootstrap",
     "winsorised": "Outcome winsorised at 10%",
-    "leave_one_stratum": "Leaving out one stratum, from / to",
-    "leave_out_stratum": "Leaving out one stratum, from / to",
+    "leave_one_stratum_out": "Leaving out one stratum, from / to",
 }
 
 
