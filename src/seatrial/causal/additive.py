@@ -78,9 +78,7 @@ def moments(sample: Sample, stratum: Codes) -> Moments | None:
     )
 
 
-def _without(
-    built: Cells, low: int, high: int, n_sk: Floats, b_sk: Floats, gram_s: Floats, right_s: Floats
-) -> Floats:
+def _without(built: Cells, low: int, high: int, n_sk: Floats, b_sk: Floats, gram_s: Floats, right_s: Floats) -> Floats:
     rows = slice(int(built.first[low]), int(built.first[high]))
     k_count = built.n_arms
     pair_key = built.cluster[rows] * built.n_strata + built.stratum[rows]
@@ -101,7 +99,7 @@ def _without(
     np.subtract.at(total, built.cluster[rows] - low, built.b[rows])
     np.subtract.at(n, built.cluster[rows] - low, built.n[rows])
     # Without this cluster the arms may fall apart: second-smallest eigenvalue 0.
-    linked = np.linalg.eigvalsh(gram)[:, 1] > 1e-9 * np.abs(gram).max(axis=(1, 2)) if k_count > 1 else np.ones(size, bool)
+    linked = np.linalg.eigvalsh(gram)[:, 1] > 1e-9 * np.abs(gram).max(axis=(1, 2))
     if not linked.all():
         return np.full((size, k_count), np.nan)
     return _means(gram, right, n_k, total, n)

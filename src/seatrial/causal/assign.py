@@ -1,4 +1,4 @@
-"""Make it randomised: draw the arm when a task starts, and write the record before the session begins (METHODS 3.6b)."""
+"""Make it randomised: draw the arm when a task starts, record it before the session begins (METHODS 3.6b)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Assigner:
     Give the user as the unit to make assignment sticky by user. `probabilities` maps every arm to a chance above 0;
     blocks need chances that are whole multiples of 1/64 or coarser fractions (thirds, fifths, ... up to 64). `key`
     is secret: whoever knows it can predict arms. `record` is the CSV file to append to before `assign` returns (None:
-    keep the record in memory); an existing file is read back, so that a restart repeats no draw. A new roster or new
-    probabilities need a new `epoch`.
+    keep the record in memory); an existing file is read back, so that a restart repeats no draw; one process writes
+    one record. A new roster or new probabilities need a new `epoch`.
 
     Raises:
         UsageError: fewer than two arms, chances that are not above 0 or do not sum to 1, or no key.
@@ -156,34 +156,27 @@ class Assigner:
         if self._path is None:
             return
         try:
-            new = not self._path.exists() or self._path.stat().st_size == 0
-            if not new:
-                header = self._path.open(encoding="utf-8").readline().rstrip("\r\n")
-                columns = next(csv.reader([header]))
-            else:
-                columns = columns_of(self.arms)
-            strangers = [a for a in self.arms if f"p_{a}" not in columns]
-            if strangers:
-                self._widen(strangers)
-                columns = columns[:2] + [*columns[2:-3], *(f"p_{a}" for a in strangers)] + columns[-3:]
+            every = sorted({a for r in self._drawn.values() for a in r.probabilities} | set(self.arms))
+            columns = columns_of(every)
+            if self._header() != columns:
+                # A first line, an arm that a new epoch added, or somebody else's order of columns.
+                beside = self._path.with_name(self._path.name + ".new")
+                write_assignments(beside, list(self._drawn.values()), every)
+                os.replace(beside, self._path)
             with self._path.open("a", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, columns, restval="0", lineterminator="\n")
-                if new:
-                    writer.writeheader()
-                writer.writerow(_row(drawn))
+                csv.DictWriter(file, columns, restval="0", lineterminator="\n").writerow(_row(drawn))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise InputError(f"cannot write the assignment record: {error.strerror}", file=str(self._path)) from None
 
-    def _widen(self, arms: list[str]) -> None:
-        """Rewrite the record with columns for arms that a new epoch added (their chance before was 0)."""
+    def _header(self) -> list[str] | None:
+        """The record's columns, None before it exists."""
         assert self._path is not None
-        rows = read_assignments(self._path)
-        every = sorted({a for r in rows for a in r.probabilities} | set(arms) | set(self.arms))
-        beside = self._path.with_name(self._path.name + ".new")
-        write_assignments(beside, rows, every)
-        os.replace(beside, self._path)
+        if not self._path.exists():
+            return None
+        with self._path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file), None)
 
     def _resume(self, rows: list[Assignment]) -> None:
         for row in rows:
@@ -210,7 +203,8 @@ def _block_counts(chances: list[float]) -> list[int]:
             # Blocks of one round are easy to foresee near their end; two rounds are not, at little cost in balance.
             return [2 * c for c in counts] if size <= MAX_BLOCK // 2 else counts
     raise UsageError(
-        f"no block of at most {MAX_BLOCK} gives these probabilities exactly", hint="method='hash' takes any probabilities"
+        f"no block of at most {MAX_BLOCK} gives these probabilities exactly",
+        hint="method='hash' takes any probabilities",
     )
 
 

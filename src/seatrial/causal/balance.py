@@ -83,7 +83,7 @@ def ratio_mismatch(arm: Codes, stratum: Codes, p: Floats, seed: int = 0) -> tupl
 
 
 def covariates(unit_table: pl.DataFrame) -> tuple[Floats, list[str]]:
-    """Pre-treatment columns of the units, (n, p): prompt length, start time, task type, difficulty; constants left out."""
+    """Pre-treatment columns of the units, (n, p), and their names: prompt length, start time, task type, difficulty."""
     columns: list[Floats] = []
     names: list[str] = []
     for name in ("x_prompt", "x_start"):
@@ -171,8 +171,9 @@ def checks(table: pl.DataFrame, arms: tuple[str, ...], seed: int = 0) -> tuple[C
             name="sample ratio",
             ok=good,
             value=p_ratio,
-            why=f"{unit_table.height} assignment units against the recorded probabilities: chi2 {value:.2f} on {df} df, "
-            f"p {p_ratio:.3g} ({how}); " + ("as drawn" if good else "units were lost or the record is wrong"),
+            why=f"{unit_table.height} assignment units against the recorded probabilities: "
+            f"chi2 {value:.2f} on {df} df, p {p_ratio:.3g} ({how}); "
+            + ("as drawn" if good else "units were lost or the record is wrong"),
         ),
         Check(
             name="covariate balance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from seatrial.causal.cells import Cells, Floats
+from seatrial.causal.cells import Cells, Floats, tally
 from seatrial.causal.effect import Analysis
 from seatrial.causal.uncertainty import Contrasts
 
@@ -59,9 +59,9 @@ def t_draws(built: Cells, coefficients: Floats, *, seed: int, replicates: int = 
 def _table(built: Cells, w: Floats, cell: np.ndarray) -> tuple[Floats, Floats, Floats, Floats, float, bool]:
     size = built.n_strata * built.n_arms
     row_w = w[built.cluster]
-    a = np.bincount(cell, weights=built.a * row_w, minlength=size)
-    b = np.bincount(cell, weights=built.b * row_w, minlength=size)
-    n = np.bincount(built.stratum, weights=built.n * row_w, minlength=built.n_strata)
+    a = tally(cell, built.a * row_w, size)
+    b = tally(cell, built.b * row_w, size)
+    n = tally(built.stratum, built.n * row_w, built.n_strata)
     filled = (a > 0).reshape(built.n_strata, built.n_arms)
     broken = bool((filled.any(axis=1) & ~filled.all(axis=1)).any()) or n.sum() == 0
     mean_sk = np.divide(b, a, out=np.zeros(size), where=a > 0).reshape(built.n_strata, built.n_arms)

@@ -21,6 +21,11 @@ CHUNK = 65_536
 """Clusters per block of the jackknife: bounds memory at about CHUNK x K floats."""
 
 
+def tally(index: Codes, weights: Floats | None, size: int) -> Floats:
+    """Sums of `weights` (None: counts) by `index`, (size,), always floats."""
+    return np.asarray(np.bincount(index, weights=weights, minlength=size), dtype=np.float64)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cells:
     """Sums over the rows of one cluster in one cell, sorted by cluster; shapes (r,).
@@ -51,8 +56,7 @@ class Cells:
     def total(self, values: Floats) -> Floats:
         """`values` summed over all clusters into an (S, K) table."""
         key = self.stratum * self.n_arms + self.arm
-        weights = values * self.times[self.cluster]
-        flat = np.bincount(key, weights=weights, minlength=self.n_strata * self.n_arms)
+        flat = tally(key, values * self.times[self.cluster], self.n_strata * self.n_arms)
         return flat.reshape(self.n_strata, self.n_arms)
 
 
@@ -98,16 +102,15 @@ def build(
     g_count = int(cluster.max()) + 1
     key = (cluster * s_count + stratum) * k_count + arm
     unique, inverse = np.unique(key, return_inverse=True)
-    n = np.bincount(inverse).astype(np.float64)
-    w = np.ones(y.size) if weight is None else weight
+    n = tally(inverse, None, unique.size)
     owner = unique // (s_count * k_count)
     return Cells(
         cluster=owner,
         stratum=unique // k_count % s_count,
         arm=unique % k_count,
         n=n,
-        a=n if weight is None else np.bincount(inverse, weights=w),
-        b=np.bincount(inverse, weights=w * y),
+        a=n if weight is None else tally(inverse, weight, unique.size),
+        b=tally(inverse, y if weight is None else weight * y, unique.size),
         first=np.searchsorted(owner, np.arange(g_count + 1)),
         times=np.ones(g_count),
         n_strata=s_count,
@@ -144,9 +147,9 @@ def _safe(top: Floats, bottom: Floats) -> Floats:
 
 def stratum_weights(n_sk: Floats, weighting: Weighting) -> Floats:
     """Unnormalised weight of every stratum, (S,): its sessions, or the overlap weight 1/sum_k(1/n_sk)."""
-    if weighting == "share":
-        return n_sk.sum(axis=1)
-    return np.where((n_sk > 0).all(axis=1), 1.0 / _safe(np.ones_like(n_sk), n_sk).sum(axis=1).clip(1e-300), 0.0)
+    inverse = _safe(np.ones_like(n_sk), n_sk).sum(axis=1).clip(1e-300)
+    out: Floats = n_sk.sum(axis=1) if weighting == "share" else np.where((n_sk > 0).all(axis=1), 1.0 / inverse, 0.0)
+    return out
 
 
 def _blocks(cells: Cells) -> Iterator[tuple[int, int, slice]]:
@@ -163,7 +166,9 @@ def _pairs(cells: Cells, rows: slice) -> tuple[Codes, Codes]:
     return np.cumsum(new) - 1, np.flatnonzero(new)
 
 
-def moments(cells: Cells, *, weighting: Weighting = "share", name: str = "post-stratified", keep: bool = False) -> Moments:
+def moments(
+    cells: Cells, *, weighting: Weighting = "share", name: str = "post-stratified", keep: bool = False
+) -> Moments:
     """Post-stratified means ``sum_s W_s (b/a)_sk`` with CR1 and CR3 (METHODS 3.3, 3.4).
 
     W_s is estimated, so every deletion recomputes cell means *and* W_s; a deletion that removes a whole stratum
@@ -244,7 +249,7 @@ def _matrix(cells: Cells, rows: slice, low: int, high: int, values: Floats) -> s
 
 def _scatter(cells: Cells, rows: slice, low: int, high: int, values: Floats) -> Floats:
     key = (cells.cluster[rows] - low) * cells.n_arms + cells.arm[rows]
-    return np.bincount(key, weights=values, minlength=(high - low) * cells.n_arms).reshape(high - low, cells.n_arms)
+    return tally(key, values, (high - low) * cells.n_arms).reshape(high - low, cells.n_arms)
 
 
 def _own_influence(

@@ -1,4 +1,4 @@
-"""Per-signal rates by model, and how often each signal exists at all: the post-treatment trap in numbers (METHODS 3.7)."""
+"""Per-signal rates by model, and how often each signal exists at all: the post-treatment trap (METHODS 3.7)."""
 
 from __future__ import annotations
 

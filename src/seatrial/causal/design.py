@@ -64,14 +64,15 @@ def _record(table: pl.DataFrame, arms: tuple[str, ...]) -> Check:
     if float(good.mean()) == 1.0:
         why = f"{1 - float(overlap.mean()):.1%} of sessions could not have been given every model"
         return Check(name="assignment record", ok=False, value=share, why=why)
-    why = f"{1 - float(good.mean()):.1%} of sessions lack a usable draw (every arm's probability, above 0 for the arm served)"
+    lacking = f"{1 - float(good.mean()):.1%} of sessions lack a usable draw"
+    why = f"{lacking} (every arm's probability, above 0 for the arm served)"
     return Check(name="assignment record", ok=False, value=share, why=why)
 
 
 def decide(table: pl.DataFrame, arms: tuple[str, ...], *, seed: int = 0) -> Verdict:
     """Verdict over all sessions with an arm, scored or not, for the participating `arms`; overlap is decided later."""
     inside = table.filter(pl.col("arm").is_in(arms))
-    record = _record(inside, arms) if inside.height else Check(name="assignment record", ok=False, value=None, why="no session")
+    record = _record(inside, arms)
     checks: tuple[Check, ...] = (record,)
     if record.ok:
         checks += balance.checks(inside, arms, seed)
@@ -79,7 +80,9 @@ def decide(table: pl.DataFrame, arms: tuple[str, ...], *, seed: int = 0) -> Verd
             return Verdict(kind="randomised", checks=checks)
     tasks, share = common_tasks(inside, arms)
     crossed = len(tasks) >= 2 and share >= COMMON_SHARE
-    note = f"{len(tasks)} tasks were run by every model" + (f" ({share:.0%} of the sessions of each, or more)" if tasks else "")
+    note = f"{len(tasks)} tasks were run by every model"
+    if tasks:
+        note += f" ({share:.0%} of the sessions of each, or more)"
     if inside["task"].null_count():
         note = "sessions without a task id: nobody can say that models ran the same tasks"
     checks += (Check(name="same tasks", ok=crossed, value=float(len(tasks)), why=note),)
@@ -88,7 +91,9 @@ def decide(table: pl.DataFrame, arms: tuple[str, ...], *, seed: int = 0) -> Verd
     return Verdict(kind="observational", checks=checks)
 
 
-def differing(conditions: pl.DataFrame | None, table: pl.DataFrame, arms: tuple[str, ...]) -> dict[str, dict[str, list[str]]]:
+def differing(
+    conditions: pl.DataFrame | None, table: pl.DataFrame, arms: tuple[str, ...]
+) -> dict[str, dict[str, list[str]]]:
     """Conditions (agent, simulator, ...) whose values are not the same for every arm: {column: {arm: values}}.
 
     `conditions` has one row per session and any number of text columns beside ``session``.
@@ -119,7 +124,9 @@ def _differences(found: dict[str, dict[str, list[str]]]) -> list[str]:
     return said
 
 
-def describe(verdict: Verdict, extra: tuple[Check, ...], found: dict[str, dict[str, list[str]]], *, one_user: bool) -> Design:
+def describe(
+    verdict: Verdict, extra: tuple[Check, ...], found: dict[str, dict[str, list[str]]], *, one_user: bool
+) -> Design:
     """The verdict as the record that is printed before any table."""
     caveats: list[str] = []
     checks = verdict.checks + extra

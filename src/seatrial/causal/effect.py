@@ -1,4 +1,4 @@
-"""A sample and a verdict to arm means with their moments: which estimator, on which sessions (METHODS 3.3, 3.4b, 3.4e)."""
+"""A sample and a verdict to arm means with moments: which estimator, on which sessions (METHODS 3.3, 3.4b, 3.4e)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from seatrial.causal import additive, aipw, cells, lin
-from seatrial.causal.cells import Cells, Floats, Moments
+from seatrial.causal.cells import Cells, Floats, Moments, Weighting, tally
 from seatrial.causal.prepare import Codes, Sample, codes
 from seatrial.causal.strata import Strata, ladder
 from seatrial.errors import UsageError
@@ -20,6 +20,8 @@ Estimator = Literal["auto", "post-stratified", "hajek", "lin", "aipw"]
 Overlap = Literal["auto", "common", "overlap_weights", "additive"]
 AIPW_FROM = 30.0
 """Effective clusters of every arm from which the observational default is AIPW rather than post-stratification."""
+AIPW_SIZE = 1_000
+"""Propensity coefficients beyond which strata carry the adjustment alone, unless AIPW is asked for."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Analysis:
     label: str
     paired: bool
     retained: float
-    weighting: cells.Weighting = "share"
+    weighting: Weighting = "share"
     strata: Strata | None = None
     whole: Sample | None = None
     warnings: tuple[str, ...] = ()
@@ -67,8 +69,8 @@ def crossed(sample: Sample, tasks: frozenset[str]) -> Analysis:
         raise UsageError("no task has an outcome from every model")
     task, labels = codes(inside.frame["task"])
     cell = task * k_count + inside.arm
-    n = np.bincount(cell, minlength=len(labels) * k_count)
-    mean = np.bincount(cell, weights=inside.y, minlength=n.size) / n
+    n = tally(cell, None, len(labels) * k_count)
+    mean = tally(cell, inside.y, n.size) / n
     rows = np.arange(n.size)
     built = cells.build(rows // k_count, rows // k_count, rows % k_count, mean, n_strata=len(labels), n_arms=k_count)
     moments = cells.moments(built, name="paired by task")
@@ -97,7 +99,8 @@ def _strata_warnings(strata: Strata) -> list[str]:
     if strata.thin:
         said.append(f"{strata.thin} strata hold a model with fewer than ten sessions")
     if strata.retained < 1.0:
-        said.append(f"strata where every model appears hold {strata.retained:.1%} of the sessions; the rest is left out")
+        kept = f"strata where every model appears hold {strata.retained:.1%} of the sessions"
+        said.append(f"{kept}; the rest is left out")
     return said
 
 
@@ -126,7 +129,8 @@ def stratified(
         built = cells.build(sample.cluster, strata.base, sample.arm, sample.y, n_strata=len(strata.base_labels))
         return Analysis(
             sample=sample, code=strata.base, stratum_labels=strata.base_labels, moments=moments, cells=built,
-            label="additive stratum model, CR3", paired=False, retained=1.0, strata=strata, whole=sample, warnings=(note,),
+            label="additive stratum model, CR3", paired=False, retained=1.0, strata=strata, whole=sample,
+            warnings=(note,),
         )  # fmt: skip
     if strata.retained == 0.0:
         return None
@@ -137,7 +141,7 @@ def stratified(
         inside.cluster, code, inside.arm, inside.y, weight=weight,
         n_strata=len(strata.labels), n_arms=len(sample.arms),
     )  # fmt: skip
-    weighting: cells.Weighting = "overlap" if overlap == "overlap_weights" else "share"
+    weighting: Weighting = "overlap" if overlap == "overlap_weights" else "share"
     label = "post-stratified" if weight is None else "Hajek inside strata"
     if weighting == "overlap":
         label += ", overlap weights"
@@ -195,13 +199,15 @@ def _regression(
     if estimator == "post-stratified" or analysis.weighting == "overlap":
         return analysis
     x, used = covariate_matrix(analysis.sample, names)
-    if estimator == "auto" and not used:
+    size = (len(analysis.stratum_labels) + x.shape[1]) * len(analysis.sample.arms)
+    if estimator == "auto" and (not used or size > AIPW_SIZE):
         return analysis
     beside = {"post-stratified": analysis.moments.mean}
     given = f" on strata and {', '.join(used)}" if used else " on strata"
     if estimator == "lin":
         moments = lin.moments(analysis.sample, analysis.code, x)
-        return dataclasses.replace(analysis, moments=moments, label=f"regression-adjusted (Lin){given}, CR3", beside=beside)
+        label = f"regression-adjusted (Lin){given}, CR3"
+        return dataclasses.replace(analysis, moments=moments, label=label, beside=beside)
     moments, notes = aipw.moments(analysis.sample, analysis.code, x, seed=seed)
     return dataclasses.replace(
         analysis, moments=moments, label=f"AIPW, cross-fitted by cluster{given}, CR3", beside=beside,

@@ -32,7 +32,7 @@ def moments(sample: Sample, code: Codes, x: Floats) -> Moments:
     covariate does not vary inside an arm.
     """
     z = design_matrix(code, x)
-    n, p = z.shape
+    n = z.shape[0]
     k_count, g_count = len(sample.arms), sample.n_clusters
     centre = z.mean(axis=0)
     g_sum, g_size = _by_cluster(z, sample.cluster, g_count), np.bincount(sample.cluster, minlength=g_count)

@@ -50,7 +50,7 @@ def monitor(ranking: Ranking, v_target: float | Mapping[str, float], *, alpha: f
             why = net.why or "no standard error"
         else:
             share = alpha / len(rows)
-            radius = confidence_sequence(1.0 / net.se**2, rho_for(target, share), share)
+            radius = confidence_sequence(net.se, rho_for(target, share), share)
             low, high = net.value - radius, net.value + radius
         out.append(Watched(model=row.model, value=net.value, low=low, high=high, why=why))
     return tuple(out)

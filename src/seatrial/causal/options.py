@@ -71,4 +71,5 @@ def policy(baseline: Baseline, arms: Sequence[str], sessions: Sequence[int]) -> 
     q = np.array([float(baseline.get(a, 0.0)) for a in arms])
     if not np.isfinite(q).all() or q.min() < 0 or abs(q.sum() - 1.0) > 1e-6:
         raise UsageError("baseline shares must be at least 0 and sum to 1")
-    return q / q.sum()
+    scaled: Floats = q / q.sum()
+    return scaled

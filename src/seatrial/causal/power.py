@@ -31,8 +31,7 @@ def observed(
     if refused is not None:
         return Power(mde=dict.fromkeys(arms), sessions_for={str(p): None for p in POINTS}, level=level, why=refused)
     mde = {
-        a: None if se == 0 else float(_reach(level, df) * se)
-        for a, se, df in zip(arms, each.se, each.df, strict=True)
+        a: None if se == 0 else float(_reach(level, df) * se) for a, se, df in zip(arms, each.se, each.df, strict=True)
     }
     per_session = np.diag(moments.cr3) * moments.n_k
     need = (each.coefficients**2 @ per_session).max()

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.causal import cells, effect
-from seatrial.causal.cells import Cells, Floats, Moments
+from seatrial.causal.cells import Cells, Floats, Moments, tally
 from seatrial.causal.effect import Analysis
 from seatrial.causal.prepare import Codes
 from seatrial.causal.uncertainty import contrasts, interval, net_coefficients, refusal
@@ -34,14 +34,16 @@ class Powered:
             return None
         each = contrasts(self.moments, net_coefficients(q))
         refused = refused or refusal(self.moments, self.arms)
-        return [
-            interval(
-                float(each.value[m]), float(each.se[m]), float(each.df[m]), level=level, n=self.moments.n,
-                n_clusters=self.moments.n_clusters, refused=refused,
-                method=f"PPI++ (lambda {self.lam[m]:.2f}, {int(self.n_labels[m])} labels), CR3 t",
+        out = []
+        for m in range(q.size):
+            method = f"PPI++ (lambda {self.lam[m]:.2f}, {int(self.n_labels[m])} labels), CR3 t"
+            out.append(
+                interval(
+                    float(each.value[m]), float(each.se[m]), float(each.df[m]), level=level, n=self.moments.n,
+                    n_clusters=self.moments.n_clusters, refused=refused, method=method,
+                )
             )  # fmt: skip
-            for m in range(q.size)
-        ]
+        return out
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def estimate(analysis: Analysis, labels: pl.DataFrame, *, level: float) -> Power
 def _sums(found: _Labels, n_strata: int, k_count: int) -> tuple[Floats, Floats, Floats]:
     key = found.stratum * k_count + found.arm
     size = n_strata * k_count
-    parts = (np.bincount(key, weights=w, minlength=size) for w in (found.w, found.w * found.y, found.w * found.f))
+    parts = (tally(key, w, size) for w in (found.w, found.w * found.y, found.w * found.f))
     a, y, f = (p.reshape(n_strata, k_count) for p in parts)
     return a, y, f
 
@@ -161,7 +163,7 @@ def _combine(base: Moments, built: Cells, found: _Labels, k_count: int) -> tuple
 
 def _without(part: Floats, built: Cells, found: _Labels, values: Floats, n_sk: Floats, h_s: Floats) -> Floats:
     """``sum_s h_s/n_sk part_sk`` with each cluster left out of h, n and the labels, (G, K)."""
-    k_count, s_count = built.n_arms, built.n_strata
+    s_count = built.n_strata
     keys, pair = np.unique(built.cluster * s_count + built.stratum, return_inverse=True)
     owner, s = keys // s_count, keys % s_count
     n_left, label_left = n_sk[s].copy(), part[s].copy()

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 
-from seatrial.causal.cells import Floats, stratum_weights
+from seatrial.causal.cells import Floats, stratum_weights, tally
 from seatrial.causal.effect import Analysis
 from seatrial.causal.prepare import Codes, Sample, codes
 from seatrial.records import NullDistribution
@@ -83,8 +83,7 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
         # Weights 1/p are not permuted: inside equal recorded probabilities they are constant and drop out.
         stratum = _compact(stratum, _text(sample.frame, ("probabilities_json",)))
     k_count = len(sample.arms)
-    n_sk = np.bincount(stratum * k_count + sample.arm, minlength=(int(stratum.max()) + 1) * k_count)
-    n_sk = n_sk.reshape(-1, k_count).astype(np.float64)
+    n_sk = tally(stratum * k_count + sample.arm, None, (int(stratum.max()) + 1) * k_count).reshape(-1, k_count)
     raw = np.where((n_sk > 0).all(axis=1), stratum_weights(n_sk, analysis.weighting), 0.0)
     if raw.sum() == 0:
         return Outcome(None, "no stratum holds every model: labels cannot be permuted for all of them at once")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from seatrial.causal import bootstrap, coverage, design, effect, power, ppi, prepare, randomise, robustness, sensitivity
+from seatrial.causal import bootstrap, coverage, design, effect, power, ppi, prepare, randomise, robustness
 from seatrial.causal import strata as ladders
 from seatrial.causal import subdimensions as dims
 from seatrial.causal.effect import Analysis, Estimator, Overlap
@@ -18,7 +18,7 @@ from seatrial.causal.prepare import Floats, Sample
 from seatrial.causal.rows import Core, listed_row, model_rows
 from seatrial.causal.uncertainty import RANK_FROM, REFUSE_BELOW, contrasts, net_coefficients, refusal, warnings
 from seatrial.errors import UsageError
-from seatrial.records import Check, Dropped, Ranking
+from seatrial.records import Check, Ranking
 from seatrial.stats import holm
 
 VERSION = "1"
@@ -117,7 +117,7 @@ def _roster(sample: Sample, options: Options) -> tuple[tuple[str, ...], str | No
         chosen = tuple(a for a, g in zip(sample.arms, effective, strict=True) if g >= least)
         if len(chosen) >= 2:
             out = len(sample.arms) - len(chosen)
-            said = f"{out} models with fewer than {least:.0f} effective clusters are listed, unranked, outside the baseline"
+            said = f"{out} models with fewer than {least:.0f} effective clusters are listed, outside the baseline"
             return chosen, said if out else None
     return sample.arms, None
 
@@ -188,9 +188,7 @@ def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options:
     q = policy(options.baseline, sample.arms, np.bincount(sample.arm, minlength=len(sample.arms)).tolist())
     each = contrasts(analysis.moments, net_coefficients(q))
     refused = refusal(analysis.moments, sample.arms)
-    test = randomise.run(
-        analysis, q, randomised=verdict.kind == "randomised", draws=options.draws, seed=options.seed
-    )
+    test = randomise.run(analysis, q, randomised=verdict.kind == "randomised", draws=options.draws, seed=options.seed)
     notes: list[str] = []
     half = None
     if options.interval == "bootstrap-t" and refused is None:
@@ -251,9 +249,7 @@ def _complete(row: Any, dimensions: dict[str, Any], signals: dict[str, Any], mix
     import msgspec
 
     composite = dims.composite(dimensions, row.net_improvement) if ranked else None
-    return msgspec.structs.replace(
-        row, dimensions=dimensions, signals=signals, mixed_share=mixed, composite=composite
-    )
+    return msgspec.structs.replace(row, dimensions=dimensions, signals=signals, mixed_share=mixed, composite=composite)
 
 
 def _beside(
@@ -353,7 +349,11 @@ def _basis(
     if analysis is not None and not analysis.paired:
         shares = np.bincount(analysis.code, minlength=len(analysis.stratum_labels)) / analysis.sample.n
         mix = dict(zip(analysis.stratum_labels, shares.tolist(), strict=True))
-    by = {c: sorted(with_arm[c].drop_nulls().unique().to_list()) for c in ("task_type_by", "difficulty_by") if c in with_arm.columns}
+    by = {
+        c: sorted(with_arm[c].drop_nulls().unique().to_list())
+        for c in ("task_type_by", "difficulty_by")
+        if c in with_arm.columns
+    }
     used = sample if analysis is None else analysis.sample
     return dict(options.basis) | {
         "estimator_version": VERSION,

@@ -1,4 +1,4 @@
-"""Corrective responsiveness: agent turns from a correction to acceptance, with what was never accepted (METHODS 3.8)."""
+"""Corrective responsiveness: agent turns from a correction to acceptance, if it ever came (METHODS 3.8)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def responses(corrections: pl.DataFrame, everyone: Sample) -> Responses:
         if name not in corrections.columns:
             raise SchemaError(f"corrections: no column {name!r}", hint="expected the corrections table's columns")
     place = pl.DataFrame({"session": everyone.frame["session"], "_arm": everyone.arm, "_cluster": everyone.cluster})
-    rows = corrections.join(place, on="session", how="inner").sort("session", "step" if "step" in corrections.columns else "session")
+    rows = corrections.join(place, on="session", how="inner").sort(
+        "session", "step" if "step" in corrections.columns else "session"
+    )
     accepted = ((rows["ended"] == "accepted") & rows["turns"].is_not_null()).to_numpy()
     censored = (rows["ended"] == "censored").to_numpy()
     turns = rows["turns"].cast(pl.Float64).fill_null(float("inf")).to_numpy()

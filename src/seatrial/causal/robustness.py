@@ -1,4 +1,4 @@
-"""Does the answer hang on a few clusters, extreme outcomes or one stratum? (METHODS 3.5, instead of a median of draws)."""
+"""Does the answer hang on a few clusters, extreme outcomes or one stratum? (METHODS 3.5)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def leave_one_stratum_out(built: Cells, coefficients: Floats, weighting: cells.W
 
 
 def report(analysis: Analysis, coefficients: Floats, *, seed: int) -> dict[str, Any]:
-    """{"bootstrap_median", "winsorised": {arm: tau}, "leave_one_stratum_out": {arm: [low, high]}}, of the post-stratified form."""
+    """{"bootstrap_median", "winsorised": {arm: tau}, "leave_one_stratum_out": {arm: [low, high]}}.
+
+    All three are of the post-stratified form, whatever estimator is the headline.
+    """
     arms = analysis.sample.arms
     median = bootstrap_median(analysis.cells, coefficients, analysis.weighting, seed=seed)
     cut = winsorised(analysis, coefficients)

@@ -81,9 +81,16 @@ def net_estimates(core: Core, level: float) -> list[Estimate]:
             half, refused = None, "bootstrap-t: too many replicates emptied a cell, the interval is unbounded"
         out.append(
             interval(
-                float(each.value[m]), float(each.se[m]), float(each.df[m]), level=level, n=moments.n,
-                n_clusters=moments.n_clusters, method=method, refused=refused, half=half,
-            )  # fmt: skip
+                float(each.value[m]),
+                float(each.se[m]),
+                float(each.df[m]),
+                level=level,
+                n=moments.n,
+                n_clusters=moments.n_clusters,
+                method=method,
+                refused=refused,
+                half=half,
+            )
         )
     return out
 
@@ -159,7 +166,9 @@ def listed_row(
     mine = np.flatnonzero(sample.arm == sample.arms.index(name)) if name in sample.arms else np.zeros(0, dtype=np.int64)
     if mine.size == 0:
         why = "no session with an outcome"
-        return ModelRow(model=name, n_sessions=0, n_clusters=0, g_effective=0.0, mean=None, net_improvement=None, why=why)
+        return ModelRow(
+            model=name, n_sessions=0, n_clusters=0, g_effective=0.0, mean=None, net_improvement=None, why=why
+        )
     share = np.bincount(sample.cluster[mine]) / mine.size
     effective, clusters = float(1.0 / (share**2).sum()), int((share > 0).sum())
     mean = Estimate(
@@ -169,7 +178,11 @@ def listed_row(
     net = None
     why = f"{effective:.1f} effective clusters, fewer than {RANK_FROM:.0f}: listed, unranked"
     if effective >= RANK_FROM:
-        why = "shares no stratum with the ranked models: listed, unranked" if identified else "no comparison is identified"
+        why = (
+            "shares no stratum with the ranked models: listed, unranked"
+            if identified
+            else "no comparison is identified"
+        )
     if contrast is not None:
         analysis, coefficients = contrast
         each = contrasts(analysis.moments, coefficients)

@@ -1,4 +1,4 @@
-"""Draw a stratified evaluation set with inclusion probabilities, so that difficulties are covered evenly (METHODS 3.6b)."""
+"""Draw a stratified evaluation set with inclusion probabilities: difficulties covered evenly (METHODS 3.6b)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from seatrial.errors import SchemaError, UsageError
 
 
 def sample(
-    table: pl.DataFrame, n: int, *, strata: tuple[str, ...] = ("task_type", "difficulty"), key: str = "session", seed: int = 0
+    table: pl.DataFrame,
+    n: int,
+    *,
+    strata: tuple[str, ...] = ("task_type", "difficulty"),
+    key: str = "session",
+    seed: int = 0,
 ) -> pl.DataFrame:
     """`n` rows of `table`, spread as evenly over strata as their sizes allow, with each row's inclusion probability.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from seatrial.causal.cells import Floats
+from seatrial.causal.cells import Floats, tally
 from seatrial.causal.effect import Analysis
 from seatrial.causal.prepare import Codes
 from seatrial.records import Estimate
@@ -47,8 +47,8 @@ def ols_t(n_sk: Floats, b_sk: Floats, squares: float, m: int) -> tuple[float, fl
     return sxy / sxx / math.sqrt(residual / df / sxx), df
 
 
-def _tables(n_sk: Floats, b_sk: Floats, m: int) -> list[tuple[Floats, Floats]]:
-    """Per stratum with something to learn: support of the arm's successes and log hypergeometric weights."""
+def _tables(n_sk: Floats, b_sk: Floats, m: int) -> list[tuple[Floats, Floats, float]]:
+    """Per stratum with something to learn: support of the arm's successes, log weights, successes seen."""
     out = []
     for n_k, b_k in zip(n_sk, b_sk, strict=True):
         n, ones, mine = float(n_k.sum()), float(round(b_k.sum())), float(n_k[m])
@@ -60,14 +60,14 @@ def _tables(n_sk: Floats, b_sk: Floats, m: int) -> list[tuple[Floats, Floats]]:
             special.gammaln(x + 1) + special.gammaln(ones - x + 1)
             + special.gammaln(mine - x + 1) + special.gammaln(n - ones - mine + x + 1)
         )  # fmt: skip
-        out.append((x, log - log.max()))
+        out.append((x, log - log.max(), float(round(b_k[m]))))
     return out
 
 
-def _p_at(tables: list[tuple[Floats, Floats]], total: float, log_gamma: float, up: bool) -> float:
+def _p_at(tables: list[tuple[Floats, Floats, float]], total: float, log_gamma: float, up: bool) -> float:
     """One-sided p of the stratified extended hypergeometric test at odds gamma, normal with continuity correction."""
     mean = variance = 0.0
-    for x, log in tables:
+    for x, log, _ in tables:
         weight = np.exp(log + log_gamma * x - (log + log_gamma * x).max())
         weight /= weight.sum()
         centre = float(weight @ x)
@@ -88,8 +88,7 @@ def rosenbaum_gamma(n_sk: Floats, b_sk: Floats, m: int, *, alpha: float = 0.05) 
     tables = _tables(n_sk, b_sk, m)
     if not tables:
         return None
-    total = sum(float(round(b[m])) for n, b in zip(n_sk, b_sk, strict=True)
-                if min(b.sum(), n[m]) > max(0.0, round(b.sum()) + n[m] - n.sum()))  # fmt: skip
+    total = sum(seen for _, _, seen in tables)
     up = _p_at(tables, total, 0.0, True) < 0.5
     sign = 1.0 if up else -1.0
     if _p_at(tables, total, 0.0, up) > alpha:
@@ -111,8 +110,8 @@ def report(analysis: Analysis, m: int, q: Floats, net: Estimate) -> dict[str, An
     sample = analysis.sample
     k_count, s_count = len(sample.arms), int(analysis.code.max()) + 1
     cell = analysis.code * k_count + sample.arm
-    n_sk = np.bincount(cell, minlength=s_count * k_count).reshape(s_count, k_count).astype(np.float64)
-    b_sk = np.bincount(cell, weights=sample.y, minlength=s_count * k_count).reshape(s_count, k_count)
+    n_sk = tally(cell, None, s_count * k_count).reshape(s_count, k_count)
+    b_sk = tally(cell, sample.y, s_count * k_count).reshape(s_count, k_count)
     out: dict[str, Any] = {"robustness_value": None, "e_value": None, "e_value_limit": None, "gamma": None}
     fit = ols_t(n_sk, b_sk, float(sample.y @ sample.y), m)
     if fit is not None:
@@ -132,7 +131,9 @@ def report(analysis: Analysis, m: int, q: Floats, net: Estimate) -> dict[str, An
     return out
 
 
-def net_benefit(analysis: Analysis, q: Floats, *, level: float, refused: str | None, df: Floats) -> list[Estimate | None]:
+def net_benefit(
+    analysis: Analysis, q: Floats, *, level: float, refused: str | None, df: Floats
+) -> list[Estimate | None]:
     """Within-stratum Mann-Whitney net benefit of every arm, ``sum_s W_s sum_k q_k [P(Y_m > Y_k) - P(Y_m < Y_k)]``.
 
     For graded outcomes; for 0/1 outcomes it equals tau. Interval: influence summed inside clusters, CR1, t.
@@ -165,9 +166,16 @@ def net_benefit(analysis: Analysis, q: Floats, *, level: float, refused: str | N
         high = None if half is None else min(1.0, float(value[m]) + half)
         out.append(
             Estimate(
-                value=float(value[m]), low=low, high=high, level=level, n=n, n_clusters=g_count, se=se,
-                method="Mann-Whitney net benefit inside strata, CR1 t", why=refused,
-            )  # fmt: skip
+                value=float(value[m]),
+                low=low,
+                high=high,
+                level=level,
+                n=n,
+                n_clusters=g_count,
+                se=se,
+                method="Mann-Whitney net benefit inside strata, CR1 t",
+                why=refused,
+            )
         )
     return out
 
@@ -197,5 +205,3 @@ def _superiority(code: Codes, arm: Codes, y: Floats, n_sk: Floats) -> Floats:
             upto_ = np.searchsorted(values, y[rows], side="right")
             out[rows, k] = (below + upto_ - values.size) / values.size
     return out
-
-

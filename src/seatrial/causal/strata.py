@@ -108,7 +108,9 @@ def _p_keys(sample: Sample, cell: Codes, n_sk: Floats) -> tuple[Floats, NDArray[
     return np.where(np.isfinite(low), low, -1.0).reshape(shape), varies
 
 
-def base_strata(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "epoch")) -> tuple[pl.DataFrame, Codes]:
+def base_strata(
+    sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "epoch")
+) -> tuple[pl.DataFrame, Codes]:
     """One row per unmerged stratum (task_type, difficulty, epoch) and the code of every session."""
     names = ("task_type", "difficulty", "epoch")
     filled = sample.frame.select(
@@ -240,7 +242,7 @@ def components(base: Codes, arm: Codes, k_count: int) -> list[list[int]]:
 
 
 def manski(base: Codes, sample: Sample, coefficients: Floats) -> Floats:
-    """Bounds (M, 2) on contrasts over *all* strata for outcomes in [0, 1]: an empty cell gives W_s [min(0,c), max(0,c)]."""
+    """Bounds (M, 2) on contrasts over *all* strata, outcomes in [0, 1]: empty cells give W_s [min(0,c), max(0,c)]."""
     k_count = len(sample.arms)
     s_count = int(base.max()) + 1
     cell = base * k_count + sample.arm

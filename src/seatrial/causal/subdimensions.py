@@ -1,4 +1,4 @@
-"""Where is a model better? Command reliability, corrective responsiveness, positivity, beside the ranking (METHODS 3.8)."""
+"""Command reliability, corrective responsiveness and positivity, beside the ranking (METHODS 3.8)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,15 @@ def _column(sample: Sample, name: str) -> Floats | None:
     return sample.frame[name].cast(pl.Float64).fill_null(0.0).to_numpy()
 
 
-def _ratio(name: str, sample: Sample, top: Floats | None, bottom: Floats | None, level: float, empty: str, detail: list[dict[str, Any]]) -> Part:
+def _ratio(
+    name: str,
+    sample: Sample,
+    top: Floats | None,
+    bottom: Floats | None,
+    level: float,
+    empty: str,
+    detail: list[dict[str, Any]],
+) -> Part:
     estimates: list[Estimate | None] = []
     why: list[str | None] = []
     influence = np.zeros((sample.n_clusters, len(sample.arms)))
@@ -87,7 +95,9 @@ def _worst(sample: Sample, calls: pl.DataFrame | None) -> dict[str, list[dict[st
             raise SchemaError(f"calls: no column {name!r}", hint="expected the calls table's columns")
     arms = pl.Series("_arm", [sample.arms[k] for k in sample.arm.tolist()], dtype=pl.String)
     place = pl.DataFrame([sample.frame["session"], arms])
-    excluded = pl.col("cause").fill_null("").is_in(["environment"]) | pl.col("outcome").is_in(["rejected", "interrupted", "unknown"])
+    excluded = pl.col("cause").fill_null("").is_in(["environment"]) | pl.col("outcome").is_in(
+        ["rejected", "interrupted", "unknown"]
+    )
     failed = (pl.col("outcome") == "error") & (pl.col("cause").fill_null("") != "benign")
     rows = (
         calls.join(place, on="session", how="inner")
@@ -148,8 +158,12 @@ def responsiveness(sample: Sample, corrections: pl.DataFrame | None, level: floa
         n, g = counts["episodes"], clusters.size
         method = f"1/RMST({HORIZON}), Kaplan-Meier, cluster jackknife t"
         if g < 2 or not np.isfinite(without).all():
-            reason = "one cluster: its spread cannot be estimated" if g < 2 else "one cluster alone carries the follow-up"
-            estimates.append(Estimate(value=value, low=None, high=None, level=level, n=n, n_clusters=g, method=method, why=reason))
+            reason = (
+                "one cluster: its spread cannot be estimated" if g < 2 else "one cluster alone carries the follow-up"
+            )
+            estimates.append(
+                Estimate(value=value, low=None, high=None, level=level, n=n, n_clusters=g, method=method, why=reason)
+            )
             why.append(None)
             continue
         shift = without - without.mean()
@@ -159,10 +173,16 @@ def responsiveness(sample: Sample, corrections: pl.DataFrame | None, level: floa
         none = se == 0.0
         estimates.append(
             Estimate(
-                value=value, low=None if none else max(1.0 / HORIZON, value - half),
-                high=None if none else min(1.0, value + half), level=level, n=n, n_clusters=g, method=method, se=se,
+                value=value,
+                low=None if none else max(1.0 / HORIZON, value - half),
+                high=None if none else min(1.0, value + half),
+                level=level,
+                n=n,
+                n_clusters=g,
+                method=method,
+                se=se,
                 why="the clusters do not vary" if none else None,
-            )  # fmt: skip
+            )
         )
         why.append(None)
     return Part("corrective_responsiveness", tuple(estimates), tuple(why), tuple(detail), influence)
@@ -206,5 +226,7 @@ def composite(row: dict[str, Dimension], net: Estimate | None) -> dict[str, Any]
         "value": value,
         "weights": dict(WEIGHTS),
         "parts": parts,
-        "why": f"not applicable: {', '.join(missing)}" if missing else "contains the net improvement itself: never ranks",
+        "why": f"not applicable: {', '.join(missing)}"
+        if missing
+        else "contains the net improvement itself: never ranks",
     }

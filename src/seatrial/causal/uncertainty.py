@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,8 @@ class Contrasts:
 
 def net_coefficients(q: Floats) -> Floats:
     """``c_mk = 1{k=m} - q_k``, (K, K) (METHODS 3.4)."""
-    return np.eye(q.size) - q
+    out: Floats = np.eye(q.size) - q
+    return out
 
 
 def pair_coefficients(k: int) -> Floats:
@@ -56,7 +56,8 @@ def degrees(moments: Moments, coefficients: Floats) -> Floats:
     room = np.maximum(moments.g_star_k - 1.0, 1e-9)
     bottom = (v**2 / room).sum(axis=1)
     welch = np.divide(v.sum(axis=1) ** 2, bottom, out=np.full(v.shape[0], np.inf), where=bottom > 0)
-    return np.maximum(np.minimum(moments.g_star - 1.0, welch), 1e-9)
+    out: Floats = np.maximum(np.minimum(moments.g_star - 1.0, welch), 1e-9)
+    return out
 
 
 def contrasts(moments: Moments, coefficients: Floats) -> Contrasts:
@@ -89,9 +90,7 @@ def refusal(moments: Moments, arms: tuple[str, ...]) -> str | None:
 
 def warnings(moments: Moments, arms: tuple[str, ...]) -> list[str]:
     """Sentences for arms with fewer than 30 effective clusters that are not refused."""
-    thin = [
-        f"{a} {g:.1f}" for a, g in zip(arms, moments.g_star_k, strict=True) if REFUSE_BELOW <= g < WARN_BELOW
-    ]
+    thin = [f"{a} {g:.1f}" for a, g in zip(arms, moments.g_star_k, strict=True) if REFUSE_BELOW <= g < WARN_BELOW]
     if not thin:
         return []
     return [f"fewer than {WARN_BELOW:.0f} effective clusters ({', '.join(thin)}): intervals are approximate"]
@@ -122,9 +121,7 @@ def interval(
     )  # fmt: skip
 
 
-def mean_interval(
-    moments: Moments, m: int, *, level: float, bounded: bool, binary: bool, refused: bool
-) -> Estimate:
+def mean_interval(moments: Moments, m: int, *, level: float, bounded: bool, binary: bool, refused: bool) -> Estimate:
     """One arm's mean: Wilson with n* for shares, t clipped to [0, 1] for bounded means (METHODS 0.3)."""
     each = contrasts(moments, np.eye(moments.mean.size)[m : m + 1])
     value, se, df = float(each.value[0]), float(each.se[0]), float(each.df[0])
@@ -173,9 +170,3 @@ def ranks(moments: Moments, rows: NDArray[np.int64], *, level: float, seed: int)
     coefficients[:, rows] = pair_coefficients(rows.size)
     df = float(degrees(moments, coefficients).min())
     return rank_intervals(moments.mean[rows], moments.cr3[np.ix_(rows, rows)], df, level, seed=seed)
-
-
-def sequence_radius(se: float, rho: float, alpha: float) -> float:
-    """Radius of a confidence sequence, ``SE sqrt((1 + rho/V) ln((V + rho)/(rho alpha^2)))``, V = 1/SE^2."""
-    v = 1.0 / se**2
-    return se * math.sqrt((1.0 + rho / v) * math.log((v + rho) / (rho * alpha**2)))
