@@ -45,8 +45,11 @@ def secret_span(buf: bytes, start: int, end: int, name: bytes, *, quoted: bool, 
 
     `tight`: ``name=value`` without spaces, as in a command line or an environment file.
     """
-    while not quoted and end > start and buf[end - 1] in b".!?":
-        end -= 1
+    if not quoted:
+        cut = buf.find(b"&", start, end)  # the next parameter of a query
+        end = end if cut < 0 else cut
+        while end > start and buf[end - 1] in b".!?":
+            end -= 1
     value = buf[start:end]
     if len(value) < 6 or (not quoted and buf[end : end + 1] in (b"(", b"[", b"{")):
         return None
@@ -166,7 +169,7 @@ def is_ipv4(buf: bytes, start: int, end: int) -> bool:
     if not word_edges(buf, start, end):
         return False
     before, after = buf[start - 1 : start] if start else b"", buf[end : end + 1]
-    if before in (b".", b"-", b"@", b"^", b"~") or (before == b"=" and buf[start - 2 : start - 1] in b"=<>~!"):
+    if before in (b".", b"-", b"^", b"~") or (before == b"=" and buf[start - 2 : start - 1] in b"=<>~!"):
         return False
     if after in (b".", b"-", b"+") and buf[end + 1 : end + 2].isalnum() and buf[end + 1 : end + 2] != b" ":
         return False
@@ -188,7 +191,7 @@ def home_span(buf: bytes, start: int, end: int, user: bytes) -> tuple[int, int] 
         return None
     trimmed = user.rstrip(b".")
     end -= len(user) - len(trimmed)
-    if not trimmed or trimmed.lower() in _NO_PEOPLE:
+    if not trimmed or trimmed.isdigit() or trimmed.lower() in _NO_PEOPLE:
         return None
     stem, dot, suffix = trimmed.rpartition(b".")
     page = bool(dot and stem) and suffix.lower() in _NOT_DOMAINS

@@ -314,7 +314,7 @@ def mask_home(path: str) -> str:
     out, last = [], 0
     for start, end, _ in sorted(spans):
         if start >= last:
-            out += [buf[last:start], b"<HOME>" if buf[start : start + 1] != b"-" else b"-<HOME>"]
+            out += [buf[last:start], b"<HOME>"]
             last = end
     return b"".join([*out, buf[last:]]).decode("utf-8", "surrogatepass")
 
