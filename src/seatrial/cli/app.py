@@ -8,8 +8,16 @@ from typing import Annotated
 import typer
 
 from seatrial import __version__
-from seatrial.cli import assign, demo, doctor, export, ingest, rank, sessions, signals, store
+from seatrial.cli.assign import register as add_assign
+from seatrial.cli.demo import register as add_demo
+from seatrial.cli.doctor import register as add_doctor
+from seatrial.cli.export import register as add_export
+from seatrial.cli.ingest import register as add_ingest
 from seatrial.cli.output import report_error
+from seatrial.cli.rank import register as add_rank
+from seatrial.cli.sessions import register as add_sessions
+from seatrial.cli.signals import register as add_signals
+from seatrial.cli.store import register as add_store
 from seatrial.errors import SeatrialError
 
 app = typer.Typer(
@@ -40,8 +48,18 @@ def _root(
     pass
 
 
-for group in (demo, ingest, sessions, signals, assign, rank, store, export, doctor):
-    group.register(app)
+for add in (
+    add_demo,
+    add_rank,
+    add_ingest,
+    add_sessions,
+    add_signals,
+    add_assign,
+    add_store,
+    add_export,
+    add_doctor,
+):
+    add(app)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,13 @@ from seatrial.cli import output
 from seatrial.cli.output import JsonOption, SeedOption, StoreOption
 
 
+class Method(enum.StrEnum):
+    """How arms are drawn."""
+
+    blocks = "blocks"
+    hash = "hash"
+
+
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command("assign")(assign)
@@ -18,17 +26,20 @@ def register(app: typer.Typer) -> None:
 
 
 def assign(
-    unit: Annotated[str, typer.Argument(help="What is assigned: a session, task or user id.")],
+    unit: Annotated[str, typer.Argument(help="What is assigned: a session, task or user id (user: sticky).")],
     record: Annotated[Path, typer.Option("--record", metavar="CSV", help="The assignment record; appended to.")],
     arms: Annotated[
         str, typer.Option("--arms", metavar="A=P,B=P", help="Arms with probabilities, or just names for equal ones.")
     ],
-    task_type: Annotated[str, typer.Option(help="Stratum: the task's type.")] = "unknown",
-    difficulty: Annotated[str, typer.Option(help="Stratum: the task's difficulty.")] = "unknown",
-    method: Annotated[str, typer.Option(help="blocks (permuted blocks in strata) or hash (keyed hash).")] = "blocks",
-    user: Annotated[str | None, typer.Option(help="The person, when assignment is sticky or users are known.")] = None,
-    sticky: Annotated[bool, typer.Option("--sticky", help="One arm per user, drawn once.")] = False,
-    seed: SeedOption = 0,
+    task_type: Annotated[str | None, typer.Option(help="Stratum: the task's type.")] = None,
+    difficulty: Annotated[str | None, typer.Option(help="Stratum: the task's difficulty.")] = None,
+    method: Annotated[
+        Method, typer.Option(help="blocks: permuted blocks in strata; hash: keyed hash.")
+    ] = Method.blocks,
+    epoch: Annotated[str, typer.Option(help="Period of one roster; new arms or chances need a new one.")] = "1",
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret key (default: the record's name with .key).")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the arm for a task that is about to start, and write the record first.
@@ -45,10 +56,9 @@ def assign(
         arms=arms,
         task_type=task_type,
         difficulty=difficulty,
-        method=method,
-        user=user,
-        sticky=sticky,
-        seed=seed,
+        method=method.value,
+        epoch=epoch,
+        key_file=key_file,
     )
     if as_json:
         output.emit("assign", drawn)
@@ -60,18 +70,17 @@ def sample(
     n: Annotated[int, typer.Argument(min=1, help="How many sessions.")],
     store: StoreOption = None,
     by: Annotated[str, typer.Option(help="Columns that make strata, comma-separated.")] = "task_type,difficulty",
-    allocation: Annotated[str, typer.Option(help="equal (even over strata) or proportional.")] = "equal",
     out: Annotated[Path | None, typer.Option(metavar="CSV", help="Write the sample here.")] = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a stratified evaluation set with inclusion probabilities from the store.
+    """Draw an evaluation set spread evenly over strata, with inclusion probabilities, from the store.
 
     Example: seatrial sample 200 --by task_type,difficulty --out evaluation-set.csv
     """
     from seatrial.flows.assign import draw_sample
 
-    frame, version = draw_sample(n, store=store, by=tuple(by.split(",")), allocation=allocation, seed=seed)
+    frame, version = draw_sample(n, store=store, by=tuple(by.split(",")), seed=seed)
     if out is not None:
         frame.write_csv(out)
     if as_json:

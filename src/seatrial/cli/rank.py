@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,13 @@ import typer
 
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
+
+
+class Baseline(enum.StrEnum):
+    """The policy that models are compared with."""
+
+    uniform = "uniform"
+    traffic = "traffic"
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +35,9 @@ def rank(
     ] = None,
     outcome: Annotated[str, typer.Option(help="auto, outcome, signals, or a column of the outcomes table.")] = "auto",
     weights: Annotated[str, typer.Option(help="Preset of the count score: unit or emphasis.")] = "unit",
-    baseline: Annotated[str, typer.Option(help="Compare with: uniform (every model alike) or traffic.")] = "uniform",
+    baseline: Annotated[
+        Baseline, typer.Option(help="Compare with the mean over models: every model alike, or by traffic.")
+    ] = Baseline.uniform,
     arm: Annotated[str, typer.Option(help="Compare by this column instead of the model, e.g. agent.")] = "arm",
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep only these sessions; may be repeated.")
@@ -80,7 +90,7 @@ def rank(
     options = RankOptions(
         outcome=outcome,
         weights=preset,
-        baseline=baseline,
+        baseline=baseline.value,
         level=level,
         seed=seed,
         draws=draws,
@@ -130,7 +140,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _plan(models: int, sd: float, sessions_per_user: float, correlation: float, level: float, as_json: bool) -> None:
     from seatrial import causal
 
-    power = causal.plan(models=models, sd=sd, sessions_per_user=sessions_per_user, correlation=correlation, level=level)
+    power = causal.plan(models=models, sd=sd, sessions_per_cluster=sessions_per_user, icc=correlation, level=level)
     if as_json:
         output.emit("rank", {"power": power})
         return

@@ -46,9 +46,9 @@ def explain(
     from seatrial.flows import look
 
     if session is None and path is None:
-        counts, version = look.signal_counts(store)
+        counts, counted_at = look.signal_counts(store)
         if as_json:
-            output.emit("signals", counts, data_version=version)
+            output.emit("signals", counts, data_version=counted_at)
             return
         from seatrial.report import looks
 

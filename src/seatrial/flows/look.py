@@ -74,12 +74,13 @@ def export_atif(out: Path, *, sessions: Sequence[str], store: str | None) -> tup
     not_held: dict[str, int] = {}
     files = []
     for session in ids:
-        document, losses = atif_write.write(opened.trace(session))
+        written = atif_write.write(opened.trace(session))
         target = out / f"{safe_name(session)}.json"
-        target.write_bytes(canonical(document))
+        target.write_bytes(canonical(written.document))
         files.append(target.name)
-        for field in losses:
-            not_held[field] = not_held.get(field, 0) + 1
+        for loss in written.losses:
+            for field in loss.fields:
+                not_held[field] = not_held.get(field, 0) + 1
     return {"written": len(files), "files": files, "not_held": not_held}, opened.data_version
 
 
@@ -106,5 +107,5 @@ def installation() -> dict[str, Any]:
         "python": platform.python_version(),
         "readers": readers,
         "extras": extras,
-        "warnings": list(plugins.warnings()),
+        "warnings": [str(broken) for broken in plugins.plugins("seatrial.readers").broken],
     }
