@@ -81,7 +81,7 @@ def load(points: Iterable[EntryPoint], protocol: type | None) -> Plugins:
         value = None
         try:
             value = point.load()
-        except Exception as error:  # a stranger's module may raise anything
+        except (Exception, SystemExit) as error:  # a stranger's module may raise anything
             why = f"{type(error).__name__}: {error}"
         if why is None and protocol is not None and not _fits(value, protocol):
             why = f"{point.value} is not a {protocol.__name__}: it lacks {', '.join(_missing(value, protocol))}"

@@ -25,7 +25,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=10).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_idempotent(text: str) -> None:
     once, _ = redact_text(text)
@@ -34,7 +34,7 @@ def test_idempotent(text: str) -> None:
     assert counts == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(TEXTS, max_size=6))
 def test_together_as_alone(texts: list[str]) -> None:
     """What is replaced in a text does not depend on the texts that are searched with it."""
@@ -55,7 +55,7 @@ def test_together_as_alone(texts: list[str]) -> None:
     assert together.counts == total
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(TEXTS, TEXTS)
 def test_placeholders_are_stable_within_a_trace(first: str, second: str) -> None:
     assume("_" not in first + second)
@@ -95,7 +95,7 @@ def _structure(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.data())
 def test_structural_fields_are_untouched_and_traces_idempotent(strategies: ModuleType, data: st.DataObject) -> None:
     trace: Trace = data.draw(strategies.traces())
