@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from seatrial.scoring.weights import EMPHASIS, PRESETS, UNIT
 
 if TYPE_CHECKING:
-    from seatrial.scoring.headline import HEADLINES, headline
+    from seatrial.scoring.heading import HEADLINES, headline
     from seatrial.scoring.outcomes import episode_outcomes, score
 
 __all__ = ["EMPHASIS", "HEADLINES", "PRESETS", "UNIT", "episode_outcomes", "headline", "score"]
 
-_HOMES = {"HEADLINES": "headline", "headline": "headline", "episode_outcomes": "outcomes", "score": "outcomes"}
+_HOMES = {"HEADLINES": "heading", "headline": "heading", "episode_outcomes": "outcomes", "score": "outcomes"}
 
 
 def __getattr__(name: str) -> Any:
@@ -20,7 +20,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    # A function may bear the name of its file: it replaces the file's name in this room.
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = value
     return value

@@ -57,7 +57,7 @@ def score(
     rules = Rules(accept_implicit, graded)
     facts = list(calls) if calls is not None else _facts(trace, signals)
     kept = [s for s in signals if s.dropped_by is None]
-    counts = dict.fromkeys(SIGNAL_KINDS, 0)
+    counts: dict[str, int] = {str(kind): 0 for kind in SIGNAL_KINDS}
     for signal in kept:
         counts[signal.kind] += 1
     rows = []

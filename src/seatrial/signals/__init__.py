@@ -8,8 +8,8 @@ from seatrial.signals.settings import SignalSettings
 
 if TYPE_CHECKING:
     from seatrial.signals.accuracy import Accuracy, evaluate, read_labels
-    from seatrial.signals.explain import Explanation, explain
-    from seatrial.signals.extract import Extraction, extract, versions
+    from seatrial.signals.explanation import Explanation, explain
+    from seatrial.signals.extraction import Extraction, extract, versions
     from seatrial.signals.tables import frames
 
 __all__ = [
@@ -29,11 +29,11 @@ _HOMES = {
     "Accuracy": "accuracy",
     "evaluate": "accuracy",
     "read_labels": "accuracy",
-    "Explanation": "explain",
-    "explain": "explain",
-    "Extraction": "extract",
-    "extract": "extract",
-    "versions": "extract",
+    "Explanation": "explanation",
+    "explain": "explanation",
+    "Extraction": "extraction",
+    "extract": "extraction",
+    "versions": "extraction",
     "frames": "tables",
 }
 

@@ -159,6 +159,8 @@ def _answers(command: shell.Command, code: int) -> bool:
 
 def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding:
     text = _ends(result.text)
+    if "_state" in text or "__vsc" in text or "shell-snapshot" in text:
+        text = faults.HARNESS_NOISE.sub("", text)
     none = Finding(None, 0.0, "")
     if not text:
         return none
@@ -166,10 +168,12 @@ def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding
     if line is not None:
         if not (heads & faults.READERS):
             for what, confidence, pattern in faults.ABNORMAL:
-                if pattern.search(text):
-                    return _at(result, pattern, _abnormal_finding(f"{what} in the output", confidence))
+                found = pattern.search(text)
+                if found:
+                    at = re.compile(re.escape(found.group()[:200]))
+                    return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
         elif len(line.commands) > 1 or not heads:
-            pattern = faults.ABNORMAL[1][2]
+            pattern = faults.COMMAND_NOT_FOUND
             if pattern.search(text[:600]):
                 return _at(result, pattern, _abnormal_finding("command not found in the output", 0.7))
         if heads & faults.HTTP_PROGRAMS and faults.HTTP_STATUS.search(text):

@@ -18,7 +18,8 @@ LEVELS = ("low", "medium", "high", "unknown")
 _FILE = re.compile(r"(?:[\w./-]+\.[a-z]{1,5}\b)|@[\w./-]+|https?://\S+|`[^`\n]+`", re.IGNORECASE)
 _CONSTRAINT = re.compile(
     r"\b(?:must|without|only|never|always|at (?:most|least)|exactly|ensure|make sure|should not|don.?t|avoid|keep"
-    r"|within|at the same time|backwards? compatib\w*|muss|ohne|nur|debe|sin|deve|sem|doit|sans)\b|必须|不要|只|必ず|のみ",
+    r"|within|at the same time|backwards? compatib\w*|muss|ohne|nur|debe|sin|deve|sem|doit|sans)\b"
+    r"|必须|不要|只|必ず|のみ",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b\w*(?:error|exception)\b|traceback|\bfail(?:s|ed|ing|ure)?\b|fatal:|报错|エラー", re.IGNORECASE)

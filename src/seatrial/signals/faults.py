@@ -106,14 +106,16 @@ READERS = frozenset(
     }
 )
 
+# Lines that the harness's own shell wrapper leaves in the output: no command of the agent wrote them.
+HARNESS_NOISE = re.compile(r"^.*\b(?:dump_(?:zsh|bash)_state|__vsc_\w+|shell-snapshots?)\b.*$\n?", re.MULTILINE)
+
+COMMAND_NOT_FOUND = re.compile(
+    r"^\S*(?:sh|eval\)|line \d+)?:.{0,80}: (?:command )?not found$|^\S*(?:sh|eval\)):(?:\d+:)? command not found: \S+",
+    re.MULTILINE,
+)
 ABNORMAL: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     ("traceback", 0.9, re.compile(r"^[ \t]*Traceback \(most recent call last\):$", re.MULTILINE)),
-    (
-        "command not found",
-        0.9,
-        re.compile(r"^\S*(?:sh|eval\)|line \d+)?:.{0,80}: (?:command )?not found$", re.MULTILINE),
-    ),
-    ("command not found", 0.9, re.compile(r"^\S*(?:sh|eval\)):(?:\d+:)? command not found: \S+", re.MULTILINE)),
+    ("command not found", 0.9, COMMAND_NOT_FOUND),
     ("fatal", 0.85, re.compile(r"^fatal: \S.*", re.MULTILINE)),
     ("panic", 0.85, re.compile(r"^panic: \S.*", re.MULTILINE)),
 )

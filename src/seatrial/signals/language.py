@@ -31,7 +31,8 @@ DECISIVE = 2.0
 _TAIL = 700
 _ASKS = re.compile(
     r"\?[\s*_`)\"🚀🎯🎉😊]*$|(?:let me know|want me to|would you like|shall i|should i"
-    r"|do you want|which (?:one|option|would|do)|your call|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
+    r"|do you want|which (?:one|option|would|do)|your call|say the word|ready (?:to|for|when)|happy to"
+    r"|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
     r"|veux-tu|quieres que|deseja)[^\n]{0,200}$",
     re.IGNORECASE,
 )
@@ -54,6 +55,7 @@ _AGREES = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)", re.IGNORECASE)
+_SHOUTED = re.compile(r"[A-Z]{3}|[^\W\d_a-zA-Z]")
 _WORD = re.compile(r"\w+")
 
 
@@ -110,14 +112,15 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     own = said.replace(MASK, "").strip()
     if own.endswith(("?", "？")):
         out.append("is-question")
-    words = len(_WORD.findall(own[:2000]))
+    words = len(own[:2000].split()) if own.isascii() else len(_WORD.findall(own[:2000]))
     if words <= 4:
         out.append("short")
     elif words > 60:
         out.append("long")
-    letters = [c for c in turn[:400] if c.isalpha()]
-    if len(letters) >= 8 and sum(c.isupper() for c in letters) > 0.6 * len(letters):
-        out.append("shouting")
+    if _SHOUTED.search(turn[:400]):
+        letters = [c for c in turn[:400] if c.isalpha()]
+        if len(letters) >= 8 and sum(c.isupper() for c in letters) > 0.6 * len(letters):
+            out.append("shouting")
     if said.count(MASK) > 0.4 * len(said) and len(said) > 60:
         out.append("pasted")
     if "!" in own:

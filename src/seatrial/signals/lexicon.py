@@ -28,11 +28,14 @@ CONTEXTS = (
     "pasted",
     "exclaims",
 )
-_CLASSES = {"w": (r"\pL\pN_", r"\w"), "s": (r" \t\n\r\f\v", r" \t\n\r\f\v"), "d": ("0-9", "0-9")}
+_CLASSES = {"w": r"0-9a-z_\x80-\U0010ffff", "s": r" \t\n\r\f\v", "d": "0-9"}
+r"""What ``\w``, ``\s`` and ``\d`` mean. `matching.normalise` leaves no other letters, and no other non-ASCII
+characters than letters and digits, so one range stands for all of Unicode: the automata stay small, and RE2 (whose
+own classes are ASCII) and `re` agree."""
 
 
 def portable(pattern: str, *, for_re2: bool) -> str:
-    """A pattern whose ``\\w``, ``\\s`` and ``\\d`` mean the same in RE2 (ASCII there) and in `re`.
+    """A pattern whose ``\\w``, ``\\s`` and ``\\d`` mean the same in RE2 and in `re`.
 
     Raises:
         re.error: an escape that the two read differently, such as ``\\b``.
@@ -45,9 +48,11 @@ def portable(pattern: str, *, for_re2: bool) -> str:
         if char == "\\" and i + 1 < len(pattern):
             name = pattern[i + 1]
             if name in _CLASSES:
-                body = _CLASSES[name][0 if for_re2 else 1]
+                body = _CLASSES[name]
+                if for_re2:
+                    body = body.replace(r"\U0010ffff", r"\x{10ffff}")
                 out.append(body if inside else f"[{body}]")
-            elif name.isalnum() and name not in "ntrfv":
+            elif name.isalnum() and name not in "ntrfvx":
                 raise re.error(f"\\{name} is not portable", pattern, i)
             else:
                 out.append(pattern[i : i + 2])
@@ -111,11 +116,11 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             case "start":
                 return f"^{lead}{body}{right}"
             case "sentence":
-                return rf"(?:^|[.!?…\n;:]|\s-)[\s*•)-]*{self.openers}{body}{right}"
+                return rf"(?:^|[.!?\n;:]|\s-)[\s*\x1a)-]*{self.openers}{body}{right}"
             case "whole":
-                return rf"^{lead}{body}[\s.!?…]*$"
+                return rf"^{lead}{body}[\s.!?\x01\x1a]*$"
             case "end":
-                return rf"{left}{body}[\s.!?…]*$"
+                return rf"{left}{body}[\s.!?\x01\x1a]*$"
             case _:
                 return f"{left}{body}{right}"
 

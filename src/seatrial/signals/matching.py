@@ -1,4 +1,4 @@
-"""Texts to the lexicon's cues, in linear time: one RE2 set over all cues, `re` only to place the evidence.
+"""Texts to the lexicon's cues, in linear time: RE2 to find them, `re` only to place the evidence.
 
 RE2's ``\\b`` knows ASCII alone, so boundaries are spelled out as "not a letter, digit or underscore".
 """
@@ -10,9 +10,10 @@ from functools import lru_cache
 
 import re2
 
-from seatrial.signals.lexicon import Lexicon, builtin
+from seatrial.signals.lexicon import Lexicon, builtin, portable
+from seatrial.signals.triggers import EDGE, literals
 
-MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
+MASK = "\x1b"
 """Stands for a character that the human did not say in their own voice: code, quotation, link, pasted output."""
 
 LEAD = 120
@@ -21,14 +22,39 @@ LEAD = 120
 LIMIT = 6_000
 """Characters of a turn that are read. Longer turns are pastes; their evidence is at the front."""
 
-_SAME_LENGTH = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "`", "“": '"', "”": '"', "\u00a0": " ", "\u3000": " "})
-_NEEDS_MASK = re.compile(r"[`\">@\[<$❯]|https?:|\n[ \t]{2,}|\n.*\n.*\n")
+OTHER = "\x1a"
+"""Stands for any other character that is neither ASCII nor a letter or digit of some script."""
+
+_KNOWN = {
+    **dict.fromkeys("’‘ʼ´′", "'"),
+    **dict.fromkeys("“”„«»″", '"'),
+    **dict.fromkeys("\u00a0\u2002\u2003\u2009\u202f\u3000", " "),
+    **dict.fromkeys("–—−‐‑", "-"),
+    **dict.fromkeys("，、", ","),
+    **dict.fromkeys("。｡", "."),
+    "！": "!",
+    "？": "?",
+    "：": ":",
+    "；": ";",
+    "…": ".",
+    "¡": "!",
+    "¿": "?",
+    **dict.fromkeys("👍🎉🙌💯❤🥳🔥👏🙏😍🤩✅", "\x01"),
+    **dict.fromkeys("👎🤬😡🤦😤😠🙄", "\x02"),
+    **dict.fromkeys("🤔🤨😕🧐", "\x03"),
+}
+"""Characters that mean the same as an ASCII one. Emoji become control characters: \x01 glad, \x02 angry,
+\x03 in doubt."""
+_CONTROL = dict.fromkeys((1, 2, 3, 26), OTHER)
+
+
+_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a]|https?:|\n[ \t]{2,}|\n.*\n.*\n")
 _MASKED = re.compile(
     r"""
     ```.*?(?:```|\Z)                      # fenced code
   | `[^`\n]{1,300}`                       # inline code
   | ^[ \t]*>[^\n]*                        # a quoted line
-  | ^[ \t]*(?:[$%❯#]|\S+@\S+[:~]\S*[$%\#])[ ]\S[^\n]*   # a shell prompt
+  | ^[ \t]*(?:[$%\x1a#]|\S+@\S+[:~]\S*[$%\#])[ ]\S[^\n]*   # a shell prompt
   | ^[ \t]*(?:[+-]{1,3}[ \t]|@@)[^\n]*[;{}()=][^\n]*   # a diff line
   | ^[ \t]*at\ [\w.$<>]+\s?\([^\n]*         # a stack frame
   | ^[^\n]*\b\d\d:\d\d:\d\d\b[^\n]*          # a log line
@@ -42,12 +68,31 @@ _MASKED = re.compile(
 
 
 def normalise(text: str) -> str:
-    """Lower case with straight quotes, the same number of characters, so that a span here is a span there."""
+    """Lower case, with plain quotes and punctuation, character for character: a span here is a span there.
+
+    What remains outside ASCII is letters and digits (see `lexicon.portable`).
+    """
     text = text[:LIMIT]
     low = text.lower()
+    if low.isascii():
+        return low.translate(_CONTROL) if "\x1a" in low or "\x01" in low or "\x02" in low or "\x03" in low else low
     if len(low) != len(text):
         low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    return low if low.isascii() else low.translate(_SAME_LENGTH)
+    plain: str = low.translate(_PLAIN)
+    return plain
+
+
+class _Plain(dict[int, str]):
+    """The plain form of every character, found once."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        keep = code < 0x80 or (char.isalnum() and char == char.lower())
+        self[code] = plain = _KNOWN.get(char) or (char if keep else OTHER)
+        return plain
+
+
+_PLAIN = _Plain(_CONTROL)
 
 
 def mask(text: str) -> str:
@@ -58,29 +103,37 @@ def mask(text: str) -> str:
 
 
 class Matcher:
-    """Finds a lexicon's cues. Cues are named by their position in the lexicon."""
+    """Finds a lexicon's cues. Cues are named by their position in the lexicon.
+
+    Two looks, both linear in the text: one RE2 set over the literals that the cues need (a small automaton), then
+    each candidate cue by its own RE2 automaton. One automaton for all cues at once would not fit in memory.
+    """
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
-        self._said = _Family(lexicon, "said")
-        self._raw = _Family(lexicon, "raw")
+        self.patterns = [lexicon.python_pattern(cue) for cue in lexicon.cue]
+        self._said = _First(lexicon, "said")
+        self._raw = _First(lexicon, "raw")
+        self._full = [_set([lexicon.re2_pattern(cue)]) for cue in lexicon.cue]
 
     def match(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         """Positions of the cues that a turn leads with, and of those that stand only behind its lead, ascending.
 
         `normal` and `said` as `normalise` and `mask` give them.
         """
-        cues = self._said.match(said) + self._raw.match(normal)
+        texts = {"said": said.encode(), "raw": normal.encode()}
+        cues = [c for c in self._said.candidates(texts["said"]) if self._full[c].Match(texts["said"])]
+        cues += [c for c in self._raw.candidates(texts["raw"]) if self._full[c].Match(texts["raw"])]
         cues.sort()
         if len(normal) <= LEAD or not cues:
             return cues, []
-        front = {*self._said.match(said[:LEAD]), *self._raw.match(normal[:LEAD])}
+        texts = {"said": said[:LEAD].encode(), "raw": normal[:LEAD].encode()}
+        front = {c for c in cues if self._full[c].Match(texts[self.lexicon.cue[c].text])}
         return [c for c in cues if c in front], [c for c in cues if c not in front]
 
     def spans(self, cue: int, normal: str, said: str) -> tuple[int, int] | None:
         """Where a cue stands (characters of the turn); None if `re` does not find it."""
-        family = self._said if self.lexicon.cue[cue].text == "said" else self._raw
-        found = family.patterns[cue].search(said if family is self._said else normal)
+        found = self.patterns[cue].search(said if self.lexicon.cue[cue].text == "said" else normal)
         return found.span(1) if found else None
 
     def oracle(self, normal: str, said: str) -> tuple[list[int], list[int]]:
@@ -93,29 +146,45 @@ class Matcher:
 
     def _search(self, normal: str, said: str) -> list[int]:
         texts = {"said": said, "raw": normal}
-        return [
-            i
-            for i, cue in enumerate(self.lexicon.cue)
-            if (self._said if cue.text == "said" else self._raw).patterns[i].search(texts[cue.text])
-        ]
+        return [i for i, cue in enumerate(self.lexicon.cue) if self.patterns[i].search(texts[cue.text])]
 
 
-class _Family:
-    """The cues that read the same text."""
+class _First:
+    """The first look: cues whose literals occur, and those that need none."""
 
     def __init__(self, lexicon: Lexicon, text: str) -> None:
-        options = re2.Options()
-        options.max_mem = 256 << 20
-        options.log_errors = False
-        self._set = re2.Set.SearchSet(options)
-        self._cues = [i for i, cue in enumerate(lexicon.cue) if cue.text == text]
-        for i in self._cues:
-            self._set.Add(lexicon.re2_pattern(lexicon.cue[i]))
-        self._set.Compile()
-        self.patterns = {i: lexicon.python_pattern(lexicon.cue[i]) for i in self._cues}
+        self._always: list[int] = []
+        self._cues: list[int] = []
+        patterns = []
+        for i, cue in enumerate(lexicon.cue):
+            if cue.text != text:
+                continue
+            needed = literals(cue.alternation())
+            if needed is None:
+                self._always.append(i)
+            else:
+                self._cues.append(i)
+                patterns.append("|".join(_literal(word, cue.bound or cue.where != "any") for word in sorted(needed)))
+        self._set = _set(patterns)
 
-    def match(self, text: str) -> list[int]:
-        return [self._cues[i] for i in self._set.Match(text) or ()]
+    def candidates(self, text: bytes) -> list[int]:
+        return self._always + [self._cues[i] for i in self._set.Match(text) or ()]
+
+
+def _literal(word: str, bound: bool) -> str:
+    edge = portable(r"(?:^|[^\w])", for_re2=True) if word.startswith(EDGE) and bound else ""
+    return edge + re2.escape(word.lstrip(EDGE))
+
+
+def _set(patterns: list[str]) -> re2.Set:
+    options = re2.Options()
+    options.max_mem = 64 << 20
+    options.log_errors = False
+    built = re2.Set.SearchSet(options)
+    for pattern in patterns:
+        built.Add(pattern)
+    built.Compile()
+    return built
 
 
 @lru_cache(maxsize=1)

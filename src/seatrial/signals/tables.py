@@ -9,7 +9,7 @@ import polars as pl
 
 from seatrial.records import Signal
 from seatrial.records.tables import CALLS, CORRECTIONS, SIGNALS, Table
-from seatrial.signals.extract import Extraction
+from seatrial.signals.extraction import Extraction
 
 
 def frames(extractions: Iterable[Extraction]) -> dict[str, pl.DataFrame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from seatrial.records import Trace
-from seatrial.signals.extract import Extraction
+from seatrial.signals.extraction import Extraction
 
 CONTEXT = 40
 
