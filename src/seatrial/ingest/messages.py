@@ -56,7 +56,7 @@ class Conversation:
         """Take one message in; the reason when it cannot be one (it is then left out)."""
         if not isinstance(message, dict):
             return f"expected a message object, found {kind(message)}"
-        role = message.get("role")
+        role = role_of(message)
         if role in _AGENT:
             self._agent(message)
         elif role in _TOOL:
@@ -68,7 +68,7 @@ class Conversation:
             kept = _rest(message, "role", "content")
             self._drafts.append(_Draft("harness", text, message, parts, kept, kind="system_prompt"))
         else:
-            return f"expected a role among {', '.join(sorted(ROLES))}, found {as_text(role)[:40]}"
+            return f"expected a role among {', '.join(sorted(ROLES))}, found {as_text(message.get('role'))[:40]}"
         return None
 
     def _agent(self, message: dict[str, Any]) -> None:
@@ -219,6 +219,12 @@ class _Draft:
             kind=self.kind,
             extra=self.extra,
         )
+
+
+def role_of(message: Any) -> str | None:
+    """The role of a message, one of `ROLES`; None when it is no message."""
+    role = message.get("role") if isinstance(message, dict) else None
+    return role if isinstance(role, str) and role in ROLES else None
 
 
 def text_of(content: Any) -> tuple[str, list[Any] | None]:

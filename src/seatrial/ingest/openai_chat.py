@@ -18,7 +18,7 @@ from seatrial.canon import content_hash
 from seatrial.ingest.identity import Ids
 from seatrial.ingest.jsontext import BadJSON, Item, first_keys, items, kind, line_of, loads, malformed
 from seatrial.ingest.lines import lines, too_long
-from seatrial.ingest.messages import ROLES, Conversation, amount, total, usage_of, whole
+from seatrial.ingest.messages import Conversation, amount, role_of, total, usage_of, whole
 from seatrial.ingest.times import moment
 from seatrial.records import Agent, ReadLog, RecordedOutcome, Step, TaskRef, Totals, Trace
 
@@ -175,7 +175,7 @@ _PLACED = frozenset({"messages", "tools", "functions", "model", "user", "usage",
 
 
 def _by_line(path: Path) -> bool:
-    """Whether the file holds one value per line: its first line is a whole JSON value and more follows."""
+    """Whether the file holds one value per line (its first is a whole JSON value and more follows) or nothing."""
     with path.open("rb") as stream:
         for line in lines(stream):
             if line.data is None:
@@ -189,7 +189,7 @@ def _by_line(path: Path) -> bool:
             if path.suffix.lower() in (".jsonl", ".ndjson"):
                 return True
             return any(later.data is None or later.data.strip() for later in lines(stream))
-    return False
+    return True
 
 
 def _whole_file(data: bytes) -> Item:
@@ -198,7 +198,7 @@ def _whole_file(data: bytes) -> Item:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("role") in ROLES and "messages" not in value
+    return role_of(value) is not None and "messages" not in value
 
 
 def _body(value: Any) -> tuple[dict[str, Any], str | None]:
@@ -237,7 +237,7 @@ def _body(value: Any) -> tuple[dict[str, Any], str | None]:
         body["choices"] = choices
     if not messages:
         return {}, "a conversation without messages"
-    if not any(isinstance(message, dict) and message.get("role") in ROLES for message in messages):
+    if all(role_of(message) is None for message in messages):
         return {}, f"expected {_SHAPE}; none of its {len(messages)} messages has a known role"
     return body | {"messages": messages}, None
 

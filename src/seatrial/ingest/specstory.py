@@ -191,7 +191,7 @@ def _session(start: int, end: int, line: int, rows: list[tuple[int, bytes]]) -> 
     if title is not None and (dated := _TITLE_DATE.search(title)):
         time = time if time is not None else moment(dated[1])
         title = title[: dated.start()] or None
-    ends = [at for at, _, _ in heads[1:]] + [end]
+    ends = [*(at for at, _, _ in heads[1:]), end][: len(heads)]
     turns = tuple(
         _Turn(
             match["role"].decode(),

@@ -133,11 +133,17 @@ def _ruled(text: str) -> Iterator[Block]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Pieces between rules; a rule inside a code fence or a details element divides nothing."""
+    """Pieces between rules.
+
+    A rule inside a code fence or a details element divides nothing, unless a named tool follows it: outputs hold
+    fences of their own, so that an end may be taken for a start.
+    """
     rows = text.split("\n")
     piece: list[str] = []
     shut = unclosed = 0
     for n, row in enumerate(rows):
+        if n < shut and row == "---" and _names_tool(rows, n):
+            shut = n
         if n >= shut and unclosed < _UNCLOSED:
             past = _shut(rows, n)
             unclosed += past < n
@@ -150,6 +156,11 @@ def _pieces(text: str) -> Iterator[str]:
         piece.append(row)
     if joined := "\n".join(piece).strip():
         yield joined
+
+
+def _names_tool(rows: list[str], n: int) -> bool:
+    """Whether a blank row and the name of a tool follow row n."""
+    return len(rows) > n + 2 and not rows[n + 1].strip() and rows[n + 2].startswith("Tool use: **")
 
 
 def _shut(rows: list[str], n: int) -> int:

@@ -1,0 +1,145 @@
+"""Whatever bytes a reader is given: no crash, every byte accounted for, and ids that repeat."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from seatrial.canon import canonical
+from seatrial.errors import InputError
+from seatrial.ingest import read_file
+from seatrial.ingest.catalogue import named
+from seatrial.ingest.log import Log
+
+SUFFIX = {
+    "specstory": ".md",
+    "atif": ".json",
+    "tau-bench": ".json",
+    "tau2": ".json",
+    "openai-chat": ".jsonl",
+    "results": ".csv",
+}
+fuzz = settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+keys = st.sampled_from(
+    [
+        *("role", "content", "tool_calls", "tool_call_id", "function_call", "name", "id", "function", "arguments"),
+        *("messages", "choices", "message", "body", "response", "usage", "cost", "model", "tools", "timestamp"),
+        *("task_id", "reward", "info", "traj", "trial", "error", "reward_info", "simulations", "tasks"),
+        *("agent_info", "user_info", "termination_reason", "schema_version", "steps", "agent", "source", "step_id"),
+        *("observation", "results", "metrics", "extra", "seatrial", "subagent_trajectories", "trajectory_id"),
+        *("task", "passed", "score", "status", "metric", "type", "text", "tool_use_id", "is_error", "final_metrics"),
+    ]
+)
+words = st.sampled_from(
+    [
+        *("user", "assistant", "tool", "system", "function", "agent", "###STOP###", "tool_result", "tool_use"),
+        *("ATIF-v1.8", "ATIF-v1.0", "Error: x", "{}", '{"a": 1}', "[", "true", "passed", "2025-01-01T00:00:00Z"),
+    ]
+)
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=8)
+objects = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5), max_leaves=25
+)
+MESSAGE = {"role": "user", "content": "x"}
+whole: dict[str, Any] = {
+    "atif": lambda v: {"schema_version": "ATIF-v1.5", "agent": v, "steps": v if isinstance(v, list) else [v]},
+    "tau-bench": lambda v: [{"task_id": v, "reward": v, "traj": v if isinstance(v, list) else [v], "info": v}],
+    "tau2": lambda v: {"info": v, "simulations": [{"messages": v if isinstance(v, list) else [v]} | _dict(v)]},
+    "openai-chat": lambda v: {"messages": [MESSAGE, *(v if isinstance(v, list) else [v])]} | _dict(v),
+    "results": lambda v: [{"task": "t", "trial": 0, "passed": True} | _dict(v)],
+}
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return {k: v for k, v in value.items() if k != "messages"} if isinstance(value, dict) else {}
+
+
+def check(name: str, data: bytes, suffix: str) -> None:
+    """The reader by itself raises nothing but InputError; inside the base every byte is accounted for."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"a{suffix}"
+        path.write_bytes(data)
+        log = Log(str(path))
+        try:
+            traces = list(named(name).read(path, log))
+        except InputError as error:
+            refused: InputError | None = error
+        else:
+            refused = None
+            assert log.accounted == len(data)
+            assert len({trace.id for trace in traces}) == len(traces)
+            again = list(named(name).read(path, Log(str(path))))
+            assert [canonical(trace) for trace in again] == [canonical(trace) for trace in traces]
+        assert refused is None or refused.file == str(path)
+        reading = read_file(path, format=name)
+        for trace in reading:
+            assert trace.provenance.format == name
+            assert [step.index for step in trace.steps] == list(range(len(trace.steps)))
+        assert reading.report.n_bytes == len(data)
+        assert not any(" broke: " in skip.why for skip in reading.report.skipped)
+
+
+@pytest.mark.parametrize("name", SUFFIX)
+@fuzz
+@given(data=st.binary(max_size=200))
+def test_any_bytes(name: str, data: bytes) -> None:
+    check(name, data, SUFFIX[name])
+
+
+@pytest.mark.parametrize("name", [*whole])
+@fuzz
+@given(value=objects)
+def test_any_json_of_the_right_outline(name: str, value: Any) -> None:
+    check(name, json.dumps(whole[name](value)).encode(errors="replace"), ".json")
+
+
+@pytest.mark.parametrize("name", [*whole])
+@fuzz
+@given(value=objects, cut=st.floats(0, 1))
+def test_a_torn_file(name: str, value: Any, cut: float) -> None:
+    data = json.dumps(whole[name](value)).encode(errors="replace")
+    check(name, data[: int(len(data) * cut)], ".json")
+
+
+@fuzz
+@given(
+    lines=st.lists(
+        st.sampled_from(
+            [
+                *("_**User (2025-10-04 05:53Z)**_", "_**User**_", "_**Assistant (default)**_", "---", "", "text"),
+                *("_**Agent (m-1 2026-07-13 13:40:56Z)**_", "_**Agent - sidechain (m-1)**_", "```bash", "```"),
+                *("<!-- Generated by SpecStory -->", "<!-- cursor Session abc (2025-10-04 05:53Z) -->", "# Title"),
+                *('<tool-use data-tool-type="shell" data-tool-name="Bash"><details>', "</details></tool-use>"),
+                *("<details>", "<summary>Edit file: a</summary>", "</details>", "<think>", "</think>"),
+                *("Tool use: **grep**", "Cancelled", "undefined", "Tool x not found.", "## Todo List", "\xff"),
+            ]
+        ),
+        max_size=30,
+    )
+)
+def test_any_history(lines: list[str]) -> None:
+    check("specstory", "\n".join(lines).encode("latin-1"), ".md")
+
+
+@fuzz
+@given(
+    header=st.permutations(["task", "trial", "passed", "score", "cost_usd", "x"]),
+    rows=st.lists(st.lists(st.sampled_from(["1", "", "a", '"', '"a,b"', "true", "0.5", "nan", "1e999", "-3"]))),
+)
+def test_any_table(header: list[str], rows: list[list[str]]) -> None:
+    check("results", "\n".join([",".join(header), *(",".join(row) for row in rows)]).encode(), ".csv")
+
+
+@fuzz
+@given(lines=st.lists(st.binary(max_size=30) | objects.map(lambda v: json.dumps(v).encode()), max_size=6))
+def test_any_lines_of_chat(lines: list[bytes]) -> None:
+    check("openai-chat", b"\n".join(lines), ".jsonl")
