@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from seatrial.causal.cells import tally
 from seatrial.causal.prepare import Codes, Floats, codes, probabilities
 from seatrial.records import Check
 
@@ -14,6 +15,8 @@ ALARM = 1e-3
 """Both checks fail below this p-value: they look on every run, so they must rarely cry wolf."""
 DRAWS = 9_999
 MONTE_CARLO_UNITS = 20_000
+LEVELS = 12
+"""Levels of task type and of difficulty whose shares are compared."""
 
 
 def chi2_p(value: float, df: int) -> float:
@@ -35,15 +38,16 @@ def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
     ]
     keys = ["_unit", "arm", "assigned_stratum", "epoch", "probabilities_json"]
     grown = table.with_columns(unit.alias("_unit"), *numbers)
+    if grown["_unit"].n_unique() == grown.height:
+        plain = [pl.col("task_type").fill_null(""), pl.col("difficulty").fill_null("")]
+        return grown.select(*keys, "x_prompt", "x_start", *plain)
     return (
         grown.group_by(keys)
         .agg(
-            pl.len().alias("sessions"),
             pl.col("x_prompt").mean(),
             pl.col("x_start").mean(),
             pl.col("task_type").fill_null("").first(),
             pl.col("difficulty").fill_null("").first(),
-            pl.col("task_type").n_unique().alias("types"),
         )
         .sort(keys)
     )
@@ -96,7 +100,8 @@ def covariates(unit_table: pl.DataFrame) -> tuple[Floats, list[str]]:
                 names.append(names[-1] + " missing")
     for name in ("task_type", "difficulty"):
         code, labels = codes(unit_table[name])
-        for level in range(1, min(len(labels), 40)):
+        # The commonest levels are enough to see a bad draw; every further one costs a pass over all units.
+        for level in np.sort(np.argsort(-np.bincount(code), kind="stable")[1:LEVELS]).tolist():
             columns.append((code == level).astype(np.float64))
             names.append(f"{name} {labels[level]}")
     if not columns:
@@ -105,9 +110,10 @@ def covariates(unit_table: pl.DataFrame) -> tuple[Floats, list[str]]:
 
 
 def _within(x: Floats, stratum: Codes) -> Floats:
-    n = np.bincount(stratum).astype(np.float64)
-    means = np.column_stack([np.bincount(stratum, weights=column) for column in x.T]) / n[:, None]
-    centred: Floats = x - means[stratum]
+    size = int(stratum.max()) + 1
+    n = tally(stratum, None, size)
+    means = np.column_stack([tally(stratum, column, size) for column in x.T]) / n[:, None]
+    centred: Floats = x - (means if size == 1 else means[stratum])
     return centred
 
 
@@ -124,22 +130,24 @@ def omnibus_balance(x: Floats, arm: Codes, stratum: Codes, seed: int = 0) -> tup
     if z.shape[1] == 0 or k_count < 2:
         return 0.0, 0, 1.0, "no covariate varies inside the design"
     z = z / np.sqrt((z**2).mean(axis=0))
-    n_sk = np.bincount(stratum * k_count + arm, minlength=(int(stratum.max()) + 1) * k_count)
-    n_sk = n_sk.reshape(-1, k_count).astype(np.float64)
+    n_sk = tally(stratum * k_count + arm, None, (int(stratum.max()) + 1) * k_count).reshape(-1, k_count)
     cov = np.zeros((z.shape[1] * (k_count - 1),) * 2)
     order = np.argsort(stratum, kind="stable")
     edges = np.searchsorted(stratum[order], np.arange(n_sk.shape[0] + 1))
+    arranged = z if n_sk.shape[0] == 1 else z[order]
     for s, n in enumerate(n_sk.sum(axis=1)):
         if n > 1:
-            rows = z[order[edges[s] : edges[s + 1]]]
+            rows = arranged[edges[s] : edges[s + 1]]
             counts = n_sk[s, 1:]
             cov += np.kron(np.diag(counts) - np.outer(counts, counts) / n, rows.T @ rows / (n - 1))
-    inverse = np.linalg.pinv(cov, rcond=1e-9, hermitian=True)
-    rank = int(np.linalg.matrix_rank(cov, tol=1e-9 * max(float(np.abs(cov).max()), 1e-300), hermitian=True))
+    roots, vectors = np.linalg.eigh(cov)
+    live = roots > 1e-9 * max(float(roots.max()), 1e-300)
+    whiten = vectors[:, live] / np.sqrt(roots[live])
+    rank = int(live.sum())
 
     def statistic(labels: Codes) -> float:
-        sums = np.concatenate([z[labels == k].sum(axis=0) for k in range(1, k_count)])
-        return float(sums @ inverse @ sums)
+        sums = np.column_stack([tally(labels, column, k_count)[1:] for column in z.T])
+        return float(((sums.ravel() @ whiten) ** 2).sum())
 
     value = statistic(arm)
     if arm.size > MONTE_CARLO_UNITS:

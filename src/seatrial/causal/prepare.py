@@ -62,6 +62,8 @@ class Sample:
 
     def take(self, rows: NDArray[np.bool_] | Codes, arms: Sequence[str] | None = None) -> Sample:
         """The same sample restricted to `rows` (mask or indices) and, in order, to `arms`; clusters recoded."""
+        if (arms is None or tuple(arms) == self.arms) and rows.dtype == np.bool_ and rows.all():
+            return self
         index = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         names = tuple(self.arms if arms is None else arms)
         where = {name: code for code, name in enumerate(names)}
@@ -175,9 +177,9 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     key = pl.when(pl.col("user").is_not_null()).then(pl.concat_str(pl.lit("user:"), "user")).otherwise(own)
     table = table.select("unit", (key if by_user else own).alias("key"))
     kind = "user" if by_user else "session"
-    if table["unit"].null_count() == 0:
+    if table["unit"].null_count() == 0 and table["unit"].n_unique() < table["key"].n_unique():
         per_key = table.group_by("key").agg(pl.col("unit").n_unique())["unit"]
-        if per_key.max() == 1 and table["unit"].n_unique() < per_key.len():
+        if per_key.max() == 1:
             return codes(table["unit"])[0], "unit", one_user
     return codes(table["key"])[0], kind, one_user
 

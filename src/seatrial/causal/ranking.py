@@ -157,7 +157,7 @@ def _one(inputs: _Inputs, options: Options, parent: design.Verdict | None) -> Ra
     kind = verdict if core is not None else dataclasses.replace(verdict, kind="not_identified")
     found = design.differing(inputs.conditions, with_arm, roster)
     record = design.describe(kind, (_overlap_check(analysis, roster),), found, one_user=sample.one_user)
-    everyone = _everyone(with_arm, verdict.kind == "crossed")
+    everyone = _everyone(with_arm, sample if lost.is_empty() else None, verdict.kind == "crossed")
     notes = [thin_note] if thin_note else []
     rows, extra = _rows(core, sample, everyone, roster, verdict, inputs, options)
     if core is not None and analysis is not None:
@@ -207,11 +207,17 @@ def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options:
     )  # fmt: skip
 
 
-def _everyone(with_arm: pl.DataFrame, crossed: bool) -> Sample:
-    """All sessions with an arm, scored or not, clustered as the design is: coverage and sub-dimensions use it."""
-    frame = with_arm.with_columns(pl.col("_y").alias("_true")).with_columns(pl.col("_y").fill_null(0.0))
-    everyone = prepare.sample(frame)
-    restored = everyone.frame.with_columns(pl.col("_true").alias("_y")).drop("_true")
+def _everyone(with_arm: pl.DataFrame, scored: Sample | None, crossed: bool) -> Sample:
+    """All sessions with an arm, scored or not, clustered as the design is: coverage and sub-dimensions use it.
+
+    `scored` is that sample already, where every session has an outcome.
+    """
+    if scored is not None:
+        everyone, restored = scored, scored.frame
+    else:
+        frame = with_arm.with_columns(pl.col("_y").alias("_true")).with_columns(pl.col("_y").fill_null(0.0))
+        everyone = prepare.sample(frame)
+        restored = everyone.frame.with_columns(pl.col("_true").alias("_y")).drop("_true")
     if not crossed:
         return dataclasses.replace(everyone, frame=restored)
     task, labels = prepare.codes(restored["task"])
