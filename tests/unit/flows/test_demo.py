@@ -1,0 +1,116 @@
+"""The demo from end to end, small: real logs, the public flow, the truth beside the estimate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import polars as pl
+import pytest
+
+from seatrial.canon import canonical
+from seatrial.errors import InputError
+from seatrial.examples import fleet, habits, truth
+from seatrial.examples.sentences import built_in
+from seatrial.flows import demo
+from seatrial.flows.demo import DemoRun
+
+NAMES = [profile.name for profile in habits.FLEET]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    return demo.run(tmp_path_factory.mktemp("demo") / "out", sessions=240, seed=7, draws=999, workers=1)
+
+
+def test_it_ranks_the_fleet_as_a_randomised_comparison(run: DemoRun) -> None:
+    assert run.ranking.design.verdict == "randomised"
+    assert {row.model for row in run.ranking.models} == set(NAMES)
+    assert sum(row.n_sessions for row in run.ranking.models) == 240
+    first = max(run.ranking.models, key=lambda row: row.net_improvement.value if row.net_improvement else -1.0)
+    last = min(run.ranking.models, key=lambda row: row.net_improvement.value if row.net_improvement else 1.0)
+    assert (first.model, last.model) == (NAMES[0], NAMES[-1])
+    assert all(row.n_clusters > 30 for row in run.ranking.models)
+
+
+def test_every_arm_was_drawn_by_the_public_assigner_before_its_session(run: DemoRun) -> None:
+    with (run.folder / demo.ASSIGNMENTS).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    plans = {planned.id: planned for planned in fleet.plan(240, 7)}
+    assert {row["unit"] for row in rows} == plans.keys()
+    for row in rows:
+        assert [float(row[f"p_{name}"]) for name in NAMES] == [0.25] * 4
+        assert float(row["time"]) <= plans[row["unit"]].time
+        assert row["user"] == plans[row["unit"]].persona.name
+        assert row["stratum"] == f"{plans[row['unit']].jobs[0].type}/{plans[row['unit']].jobs[0].difficulty}"
+    counts = [sum(row["arm"] == name for row in rows) for name in NAMES]
+    assert max(counts) - min(counts) <= 30
+
+
+def test_the_truth_stands_beside_the_estimate(run: DemoRun) -> None:
+    section = next(s for s in run.sections if s.heading == "The truth that was planted")
+    assert [row[0] for row in section.tables[0].rows] == NAMES
+    assert set(run.here) == set(NAMES)
+    assert sum(values["signals_mean"] for values in run.here.values()) == pytest.approx(0.0, abs=1e-9)
+    assert run.ranking.outcome in run.truth.agents[NAMES[0]]
+    page = run.report.read_text("utf-8")
+    assert "The truth that was planted" in page
+    assert "How well the users were understood" in page
+    assert not re.findall(r"https?://(?!www\.w3\.org)", page)
+
+
+def test_detection_is_measured_for_every_kind(run: DemoRun) -> None:
+    assert set(run.detectors) == set(truth.VERDICTS)
+    for found in run.detectors.values():
+        assert found.n_meant > 0
+        assert found.recall is not None
+        assert found.recall.n == found.n_meant
+        assert 0.0 <= found.recall.value <= 1.0
+    assert run.agreement is not None
+    assert run.agreement > 0.5
+
+
+def test_the_json_result_is_plain(run: DemoRun) -> None:
+    result = json.loads(canonical(run.summary()))
+    assert result["truth"][NAMES[0]]["success"]["mean"] > 0.8
+    assert {"report", "order_recovered", "detectors", "ranking", "agreement"} <= result.keys()
+
+
+def test_counting_a_turn_once_per_kind() -> None:
+    """Three detections in three turns, one right, one wrong, one meant but missed."""
+    made = [fleet.work(p, habits.FLEET[3], built_in()) for p in fleet.plan(60, 3)]
+    meant = [(w, step) for w in made for step, kinds in truth.meant(w) if "correction" in kinds]
+    others = [(w, step) for w in made for step, kinds in truth.meant(w) if "correction" not in kinds]
+    hits = [meant[0], meant[1], others[0]]
+    rows = [{"session": w.plan.id, "step": step, "kind": "correction"} for w, step in [*hits, hits[0]]]
+    found = demo.accuracy(made, pl.DataFrame(rows), 0.95)["correction"]
+    assert (found.n_meant, found.n_found) == (len(meant), 3)
+    assert found.recall is not None
+    assert found.recall.value == pytest.approx(2 / len(meant))
+    assert found.precision is not None
+    assert found.precision.value == pytest.approx(2 / 3)
+    assert demo.accuracy(made, pl.DataFrame(rows).clear(), 0.95)["correction"].precision is None
+
+
+def test_a_second_run_replaces_the_first_and_gives_the_same_result(run: DemoRun) -> None:
+    logs = {p.name: p.read_bytes() for p in (run.folder / demo.SESSIONS).rglob("*.jsonl")}
+    again = demo.run(run.folder, sessions=240, seed=7, draws=999, workers=1)
+    assert {p.name: p.read_bytes() for p in (run.folder / demo.SESSIONS).rglob("*.jsonl")} == logs
+    strip = {"basis": {}}
+    one, two = (msgspec.structs.replace(r.ranking, **strip) for r in (run, again))
+    assert canonical(one) == canonical(two)
+
+
+def test_a_folder_that_is_not_a_demo_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "mine.jsonl").write_text("precious", encoding="utf-8")
+    with pytest.raises(InputError, match="not empty"):
+        demo.run(tmp_path, sessions=100)
+    assert (tmp_path / "sessions" / "mine.jsonl").read_text(encoding="utf-8") == "precious"
+    file = tmp_path / "file"
+    file.write_text("x", encoding="utf-8")
+    with pytest.raises(InputError):
+        demo.run(file, sessions=100)
