@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seatrial.errors import UsageError
-from seatrial.stats import drawing
+from seatrial.stats import drawing, permuting
 from seatrial.stats.drawing import Cells, Entries, Rule
 from seatrial.stats.inputs import Codes, Floats, Labels, codes, floats, same_length
 
@@ -195,7 +195,7 @@ def table_draws(
     _check_overlap(counts.sum(axis=2), w)
     cells = Cells.of(counts[w > 0], values)
     rule = Rule(weights=w[w > 0], baseline=q, mix=not frozen_mix)
-    if drawing.assignments_of_tables(cells.cell_n) <= ENUMERATE_UP_TO:
+    if permuting.assignments_of_tables(cells.cell_n) <= ENUMERATE_UP_TO:
         s, k, level = np.nonzero(counts[w > 0])
         times = counts[w > 0][s, k, level]
         rows = [np.repeat(x, times) for x in (s, k, level)]
@@ -205,7 +205,7 @@ def table_draws(
     first, second = cells.moments(counts[w > 0])
     sizes = cells.cell_n.astype(np.float64)
     observed = drawing.cell_statistics(sizes[None], first[None], second[None], rule, cells.n)
-    effects, variances, used = drawing.draw_tables(cells, rule, draws, seed, engine)
+    effects, variances, used = permuting.draw_tables(cells, rule, draws, seed, engine)
     scale = drawing.effect_scale(cells.cell_n, cells.absolute(counts[w > 0]), rule)
     return _finish(
         rule, effects, variances, (observed[0][0], observed[1][0]), scale,
@@ -314,14 +314,14 @@ def cluster_permutation(
 def _entries_test(entries: Entries, rule: Rule, draws: int, seed: int, engine: Engine, what: str) -> RandomisationTest:
     if entries.n_clusters < 2:
         raise UsageError("clusters: expected at least two")
-    exact = drawing.assignments_of_labels(entries) <= ENUMERATE_UP_TO
+    exact = permuting.assignments_of_labels(entries) <= ENUMERATE_UP_TO
     observed = drawing.label_statistics(entries, rule, entries.labels[None])
     if exact:
-        effects, variances, incomplete = drawing.enumerate_labels(entries, rule)
+        effects, variances, incomplete = permuting.enumerate_labels(entries, rule)
         used = "numpy"
     else:
         check_draws(draws, seed)
-        effects, variances, incomplete, used = drawing.draw_labels(entries, rule, draws, seed, engine)
+        effects, variances, incomplete, used = permuting.draw_labels(entries, rule, draws, seed, engine)
     return _finish(
         rule, effects, variances, (observed[0][0], observed[1][0]), entries.scale(rule),
         exact=exact, incomplete=incomplete, engine=used, what=what,

@@ -140,19 +140,25 @@ def test_cluster_enumeration_by_brute_force() -> None:
     assert result.observed_se**2 == pytest.approx(variance, rel=1e-10)
 
 
+@pytest.mark.parametrize("levels", [2, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("good", "bad", "sample"),
     [(7, 30, 20), (40, 60, 5), (60, 40, 30), (300, 5, 200), (250, 750, 400), (750, 250, 700), (90, 80, 160)],
 )
-def test_drawn_counts_are_hypergeometric(engine: str, good: int, bad: int, sample: int) -> None:
-    """One stratum, two arms, binary outcome: the effect reveals how many of arm 0's sessions succeeded."""
+def test_drawn_counts_are_hypergeometric(levels: int, engine: str, good: int, bad: int, sample: int) -> None:
+    """One stratum, two arms, binary outcome: the effect reveals how many of arm 0's sessions succeeded.
+
+    A third level that nobody has sends the same numbers through the kernel for many levels.
+    """
     successes = sample
     table = np.array([[[good - min(good, successes), min(good, successes)], [0, 0]]])
     rest = successes - table[0, 0, 1]
     table[0, 1] = [bad - rest, rest]
     draws = 20_000
-    r = table_draws(table, [0, 1], baseline=[0.5, 0.5], draws=draws, seed=11, engine=engine)  # type: ignore[arg-type]
+    table = np.concatenate([table, np.zeros((1, 2, levels - 2), int)], axis=2)
+    values = np.arange(levels)
+    r = table_draws(table, values, baseline=[0.5, 0.5], draws=draws, seed=11, engine=engine)  # type: ignore[arg-type]
     # tau_0 = (h/good - (sample - h)/bad)/2, solved for h.
     hits = np.rint((2 * r.effects[:, 0] + sample / bad) / (1 / good + 1 / bad)).astype(int)
     law = reference.hypergeom(good + bad, good, sample)
@@ -214,6 +220,26 @@ def test_clusters_of_one_session_give_the_same_t_by_either_route(frozen: bool) -
         a = row_permutation(d["s"], d["k"], y, **kwargs)  # type: ignore[arg-type]
         b = row_permutation(d["s"], d["k"], y, np.arange(y.size), **kwargs)  # type: ignore[arg-type]
         assert a.t == pytest.approx(b.t, abs=1e-9)
+
+
+def test_laws_too_wide_to_tabulate_are_drawn_all_the_same() -> None:
+    table = np.array([[[210_000, 90_000], [150_000, 150_000], [200_000, 200_000]]])
+    a, b = (table_draws(table, [0, 1], baseline=[1 / 3] * 3, draws=4000, engine=e) for e in ENGINES)  # type: ignore[arg-type]
+    for m in range(3):
+        assert reference.ks_2samp(a.effects[:, m], b.effects[:, m]).pvalue > 1e-4
+    assert a.effects.std(axis=0) == pytest.approx(b.effects.std(axis=0), rel=0.06)
+
+
+def test_blocks_of_draws_do_not_change_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.integers(3, 400, (6, 4, 2))
+    found = []
+    for processors in (1, 2, 7):
+        monkeypatch.setattr("os.cpu_count", lambda n=processors: n)
+        found.append(table_draws(table, [0, 1], baseline=[0.25] * 4, draws=4001, engine="numba"))
+    for other in found[1:]:
+        assert np.array_equal(found[0].effects, other.effects)
+        assert np.array_equal(found[0].t, other.t)
 
 
 def test_threads_and_number_of_draws_do_not_change_a_draw() -> None:
