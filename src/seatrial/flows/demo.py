@@ -9,7 +9,6 @@ import csv
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,58 +19,16 @@ from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.fleet import Plan, Worked
 from seatrial.flows import demo_sections, planted
+from seatrial.flows.demo_result import Accuracy, DemoRun
 from seatrial.flows.planted import SUCCESS, Planted, Value
 from seatrial.flows.rank import RankOptions, rank_paths
 from seatrial.records import Estimate, Ranking
-from seatrial.report.section import Section
 from seatrial.stats import auc, clustered_proportion
 from seatrial.store import Store
 
 ProgressFn = Callable[[int, int | None, str], None]
 MARKER = "seatrial-demo.json"
 SESSIONS, ASSIGNMENTS, STORE, REPORT = "sessions", "assignments.csv", "store", "report.html"
-
-
-class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """How well one kind of signal was found in the users' sentences, turn by turn. `precision` None: nothing was
-    found; `recall` None: nobody meant it. Users are the clusters."""
-
-    n_meant: int
-    n_found: int
-    recall: Estimate | None
-    precision: Estimate | None
-
-
-class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What the demo made and found.
-
-    `truth` is the planted truth by agent and outcome; `here` the same outcomes of these very sessions from true
-    labels (so that sampling error and detector error can be told apart); `detectors` the accuracy by kind;
-    `agreement` the probability that a session whose jobs all came out right scores above one whose jobs did not.
-    """
-
-    ranking: Ranking
-    data_version: str
-    folder: Path
-    report: Path
-    truth: Planted
-    here: dict[str, dict[str, float]]
-    detectors: dict[str, Accuracy]
-    agreement: float | None
-    order_recovered: bool
-    sections: tuple[Section, ...] = ()
-
-    def summary(self) -> dict[str, Any]:
-        """The ``demo --json`` result."""
-        return {
-            "report": str(self.report),
-            "order_recovered": self.order_recovered,
-            "truth": self.truth.agents,
-            "these_sessions_with_true_labels": self.here,
-            "detectors": self.detectors,
-            "agreement": self.agreement,
-            "ranking": self.ranking,
-        }
 
 
 def run(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from seatrial.examples import habits
+from seatrial.flows.demo_result import DemoRun
 from seatrial.flows.planted import SUCCESS
 from seatrial.report import numbers
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
-
-if TYPE_CHECKING:
-    from seatrial.flows.demo import DemoRun
 
 
 def sections(demo: DemoRun) -> tuple[Section, ...]:

@@ -16,7 +16,7 @@ from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.sentences import built_in
 from seatrial.flows import demo
-from seatrial.flows.demo import DemoRun
+from seatrial.flows.demo_result import DemoRun
 
 NAMES = [profile.name for profile in habits.FLEET]
 

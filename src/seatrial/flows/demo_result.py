@@ -1,0 +1,54 @@
+"""What the demo made and found: the records that its flow fills and its report shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from seatrial.flows.planted import Planted
+from seatrial.records import Estimate, Ranking
+from seatrial.report.section import Section
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """How well one kind of signal was found in the users' sentences, turn by turn. `precision` None: nothing was
+    found; `recall` None: nobody meant it. Users are the clusters."""
+
+    n_meant: int
+    n_found: int
+    recall: Estimate | None
+    precision: Estimate | None
+
+
+class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What the demo made and found.
+
+    `truth` is the planted truth by agent and outcome; `here` the same outcomes of these very sessions from true
+    labels (so that sampling error and detector error can be told apart); `detectors` the accuracy by kind;
+    `agreement` the probability that a session whose jobs all came out right scores above one whose jobs did not.
+    """
+
+    ranking: Ranking
+    data_version: str
+    folder: Path
+    report: Path
+    truth: Planted
+    here: dict[str, dict[str, float]]
+    detectors: dict[str, Accuracy]
+    agreement: float | None
+    order_recovered: bool
+    sections: tuple[Section, ...] = ()
+
+    def summary(self) -> dict[str, Any]:
+        """The ``demo --json`` result."""
+        return {
+            "report": str(self.report),
+            "order_recovered": self.order_recovered,
+            "truth": self.truth.agents,
+            "these_sessions_with_true_labels": self.here,
+            "detectors": self.detectors,
+            "agreement": self.agreement,
+            "ranking": self.ranking,
+        }
