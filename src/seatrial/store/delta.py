@@ -156,13 +156,33 @@ class DeltaTables:
         if at is None:
             return pl.LazyFrame(schema=schema)
         try:
-            lazy = pl.scan_delta(str(self.path(table)), version=at)
-            have = lazy.collect_schema()
+            handle = deltalake.DeltaTable(str(self.path(table)), version=at)
+            have = {f.name for f in handle.schema().fields}
+            lazy = pl.scan_delta(handle)
         except (DeltaError, OSError, pl.exceptions.PolarsError) as error:
             raise self._broken(table, error) from error
         return lazy.select(
             [pl.col(c).cast(t) if c in have else pl.lit(None, dtype=t).alias(c) for c, t in schema.items()]
         )
+
+    def damaged(self, table: Table, at: int) -> list[str]:
+        """Data files of a version that are missing or not as long as the log says.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        try:
+            actions = deltalake.DeltaTable(str(self.path(table)), version=at).get_add_actions(flatten=True)
+        except (DeltaError, OSError) as error:
+            raise self._broken(table, error) from error
+        frame = pl.DataFrame(actions)
+        wrong = []
+        for name, size in frame.select("path", "size_bytes").iter_rows():
+            file = self.path(table) / name
+            found = file.stat().st_size if file.exists() else None
+            if found != size:
+                wrong.append(f"{name} has {'gone' if found is None else f'{found} bytes instead of {size}'}")
+        return wrong
 
     def _sync(self, table: Table, after: int, version: int) -> None:
         """Force to disk what Delta wrote after version `after`: Delta itself does not."""

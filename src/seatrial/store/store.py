@@ -55,7 +55,7 @@ class Store:
         self.path = path
         self.blobs = Blobs(path / "blobs")
         self.versions = Versions(path / "versions.jsonl")
-        self._delta = DeltaTables(path / "tables")
+        self.delta = DeltaTables(path / "tables")
         self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
 
     @classmethod
@@ -175,7 +175,7 @@ class Store:
         """
         table = _table(name)
         at = self.versions.find(version).tables.get(name)
-        lazy = self._delta.scan(table, at)
+        lazy = self.delta.scan(table, at)
         return lazy.sort(table.key) if ordered else lazy
 
     def commit(self, tables: dict[str, pl.DataFrame], replace_sessions: Sequence[str] | None = None) -> str:
@@ -199,11 +199,16 @@ class Store:
         with self.writing():
             head = self.versions.head()
             at, content = dict(head.tables), {}
-            superseded = self._superseded(frames, sorted(replaced))
+            superseded: tuple[str, ...] = ()
             for name, frame in frames.items():
-                remove = self._present(name, sorted(replaced))
+                if name == SESSIONS.name:
+                    old = self.blobs_of(sorted(replaced))
+                    superseded = tuple(sorted(set(old.values()) - set(frame["blob"].to_list())))
+                    remove = sorted(old)
+                else:
+                    remove = self._present(name, sorted(replaced))
                 if remove or frame.height:
-                    at[name] = self._delta.replace(_table(name), frame, remove, at.get(name, 0))
+                    at[name] = self.delta.replace(_table(name), frame, remove, at.get(name, 0))
                     content[name] = frame_digest(frame, remove)
             if not content:
                 return head.stamp
@@ -225,12 +230,6 @@ class Store:
         wanted = pl.Series("session", sessions, dtype=pl.String()).implode()
         lazy = self.table(name, ordered=False).select("session").filter(pl.col("session").is_in(wanted))
         return sorted(lazy.unique().collect()["session"].to_list())
-
-    def _superseded(self, frames: dict[str, pl.DataFrame], replaced: list[str]) -> tuple[str, ...]:
-        if SESSIONS.name not in frames:
-            return ()
-        old = set(self.blobs_of(replaced).values())
-        return tuple(sorted(old - set(frames[SESSIONS.name]["blob"].to_list())))
 
     # Stewardship
 

@@ -56,8 +56,9 @@ def verify(store: Store, progress: Callable[[int, int | None, str], None] | None
     found = _Findings()
     history = store.versions.all()
     head = history[-1]
+    broken = {t.name for t in TABLES if not _files(store, t, head, found)}
     found.add("version_log", _chain(history), "every version follows from the one before it")
-    rows = _rows(store, head, found)
+    rows = [] if SESSIONS.name in broken else _rows(store, head)
     names = list(store.blobs.names())
     damaged, wrong = [], []
     by_blob = {blob: session for session, blob in rows}
@@ -78,7 +79,8 @@ def verify(store: Store, progress: Callable[[int, int | None, str], None] | None
     loose = present - set(by_blob)
     superseded = loose & {blob for version in history for blob in version.superseded}
     for table in TABLES:
-        _table(store, table, head, {session for session, _ in rows}, found)
+        if table.name not in broken:
+            _table(store, table, head, None if SESSIONS.name in broken else {s for s, _ in rows}, found)
     return Verification(
         ok=not found.problems,
         data_version=head.stamp,
@@ -99,27 +101,32 @@ def _chain(history: list[Version]) -> list[str]:
     return wrong if history[0] == ORIGIN else ["the version log does not begin at its origin"]
 
 
-def _rows(store: Store, head: Version, found: _Findings) -> list[tuple[str, str]]:
-    try:
-        frame = store.table(SESSIONS.name, version=head.number).select("session", "blob").collect()
-    except (SeatrialError, pl.exceptions.PolarsError, OSError) as error:
-        found.add("table_sessions", [f"table sessions cannot be read: {error}"], "the table can be read")
-        return []
+def _files(store: Store, table: Table, head: Version, found: _Findings) -> bool:
+    """Can the table be read at all? Says what is wrong with its files if not."""
+    at = head.tables.get(table.name)
+    wrong = []
+    if at is not None:
+        try:
+            wrong = [f"table {table.name}: {what}" for what in store.delta.damaged(table, at)]
+            if not wrong:
+                store.table(table.name, version=head.number, ordered=False).collect(engine="streaming")
+        except (SeatrialError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            wrong = [f"table {table.name} cannot be read: {error}"]
+    if wrong:
+        found.add(f"table_{table.name}", wrong, "its files are there, of the recorded size, and can be read")
+    return not wrong
+
+
+def _rows(store: Store, head: Version) -> list[tuple[str, str]]:
+    frame = store.table(SESSIONS.name, version=head.number).select("session", "blob").collect()
     return list(frame.iter_rows())
 
 
-def _table(store: Store, table: Table, head: Version, sessions: set[str], found: _Findings) -> None:
-    name = f"table_{table.name}"
-    try:
-        lazy = store.table(table.name, version=head.number, ordered=False)
-        # Reading whole columns, not their footers, is what notices a truncated file.
-        frame = lazy.collect(engine="streaming")
-    except (SeatrialError, pl.exceptions.PolarsError, OSError) as error:
-        if not any(c.name == name for c in found.checks):
-            found.add(name, [f"table {table.name} cannot be read: {error}"], "the table can be read")
-        return
+def _table(store: Store, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
+    frame = store.table(table.name, version=head.number, ordered=False).select(list(dict.fromkeys((*table.key, "session")))).collect()
     doubled = frame.group_by(table.key).len().filter(pl.col("len") > 1).sort(table.key)
     problems = [f"table {table.name}: key {row} stands {n} times" for *row, n in doubled.iter_rows()]
-    strangers = sorted(set(frame["session"].unique().to_list()) - sessions)
-    problems += [f"table {table.name}: rows of unknown session {session!r}" for session in strangers]
-    found.add(name, problems, f"{frame.height} rows read; keys unique; every session known")
+    if sessions is not None:
+        strangers = sorted(set(frame["session"].unique().to_list()) - sessions)
+        problems += [f"table {table.name}: rows of unknown session {session!r}" for session in strangers]
+    found.add(f"table_{table.name}", problems, f"{frame.height} rows read; keys unique; every session known")
