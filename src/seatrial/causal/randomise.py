@@ -15,6 +15,7 @@ from seatrial.stats.randomisation import (
     RandomisationTest,
     cluster_permutation,
     hypergeometric_draws,
+    null_variance,
     row_permutation,
 )
 
@@ -24,10 +25,15 @@ LEVELS = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """The test, or None and why there is none."""
+    """The test, or None and why there is none.
+
+    `null_sd` (K,): standard deviation of the permuted effects in closed form (sessions permuted inside the strata of
+    the statistic only), which checks the draws.
+    """
 
     test: RandomisationTest | None
     why: str | None = None
+    null_sd: Floats | None = None
 
 
 def _text(frame: pl.DataFrame, columns: tuple[str, ...]) -> Codes:
@@ -87,7 +93,12 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
     raw = np.where((n_sk > 0).all(axis=1), stratum_weights(n_sk, analysis.weighting), 0.0)
     if raw.sum() == 0:
         return Outcome(None, "no stratum holds every model: labels cannot be permuted for all of them at once")
-    return Outcome(_draw(sample, stratum, block, raw / raw.sum(), q, randomised, draws, seed))
+    weights = raw / raw.sum()
+    test = _draw(sample, stratum, block, weights, q, randomised, draws, seed)
+    closed = None
+    if _sticky(sample, randomised, block) is None and int(_compact(stratum, block).max()) == int(stratum.max()):
+        closed = np.sqrt(null_variance(stratum, sample.arm, sample.y, baseline=q, weights=weights))
+    return Outcome(test, null_sd=closed)
 
 
 def _draw(
@@ -113,6 +124,11 @@ def _draw(
     )  # fmt: skip
 
 
+def _tidy(x: float) -> float:
+    """Rounding noise around 0 is 0."""
+    return 0.0 if abs(x) < 1e-15 else float(x)
+
+
 def null(outcome: Outcome, arms: tuple[str, ...]) -> NullDistribution | None:
     """The draws as what they are: the distribution when no model matters, mean 0 by construction."""
     test = outcome.test
@@ -121,9 +137,9 @@ def null(outcome: Outcome, arms: tuple[str, ...]) -> NullDistribution | None:
     names = ("2.5", "50", "97.5")
     return NullDistribution(
         draws=test.draws,
-        mean={a: float(x) for a, x in zip(arms, test.null_mean, strict=True)},
+        mean={a: _tidy(x) for a, x in zip(arms, test.null_mean, strict=True)},
         percentiles={
-            a: {p: float(x) for p, x in zip(names, column, strict=True)}
+            a: {p: _tidy(x) for p, x in zip(names, column, strict=True)}
             for a, column in zip(arms, test.percentiles.T, strict=True)
         },
         method=test.method,

@@ -17,6 +17,7 @@ from seatrial.causal.options import Baseline, Interval, Options, policy
 from seatrial.causal.prepare import Floats, Sample
 from seatrial.causal.rows import Core, listed_row, model_rows
 from seatrial.causal.uncertainty import RANK_FROM, REFUSE_BELOW, contrasts, net_coefficients, refusal, warnings
+from seatrial.causal.variance import neyman_variance
 from seatrial.errors import UsageError
 from seatrial.records import Check, Ranking
 from seatrial.stats import holm
@@ -308,12 +309,21 @@ def _robustness(core: Core, lost: pl.DataFrame, options: Options) -> dict[str, A
     for name, mean in analysis.beside.items():
         out[name] = dict(zip(arms, (core.each.coefficients @ mean).tolist(), strict=True))
     moments = analysis.moments
+    if not analysis.paired:
+        plain = neyman_variance(analysis.code, analysis.sample.arm, analysis.sample.y, core.each.coefficients)
+        out["se_ignoring_clusters"] = {
+            a: None if np.isnan(v) else float(v**0.5) for a, v in zip(arms, plain, strict=True)
+        }
     ratio = np.divide(core.each.se, core.each.se_cr1, out=np.full(len(arms), np.nan), where=core.each.se_cr1 > 0)
     out["cr3_over_cr1"] = {a: None if np.isnan(r) else float(r) for a, r in zip(arms, ratio, strict=True)}
     out["g_effective_by_model"] = dict(zip(arms, moments.g_star_k.tolist(), strict=True))
     out["degrees_of_freedom"] = dict(zip(arms, core.each.df.tolist(), strict=True))
     if core.test.test is not None:
         out["p_any"] = core.test.test.p_any
+        if core.test.null_sd is not None:
+            drawn = core.test.test.effects.std(axis=0)
+            pairs = zip(arms, core.test.null_sd.tolist(), drawn.tolist(), strict=True)
+            out["null_sd"] = {a: {"closed_form": x, "draws": y} for a, x, y in pairs}
     elif core.test.why:
         out["randomisation_test"] = core.test.why
     if analysis.sample.bounded:

@@ -187,7 +187,7 @@ def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "ep
         for s in range(s_count)
     ]
     merges = _merge(groups, table)
-    groups.sort(key=lambda g: g.members[0])
+    groups.sort(key=lambda g: min(g.members))
     members = np.full(s_count, -1, dtype=np.int64)
     labels: list[str] = []
     dropped: list[Dropped] = []
