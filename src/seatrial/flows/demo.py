@@ -57,6 +57,7 @@ def run(
             progress(done, total, "agents at work")
 
     made = fleet.generate(out / SESSIONS, plans, drawn, progress=worked)
+    Store.open(out / STORE, create=True)
     ranked = rank_paths(
         [out / SESSIONS],
         options=RankOptions(level=level, seed=seed, draws=draws),

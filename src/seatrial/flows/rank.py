@@ -12,6 +12,7 @@ import polars as pl
 
 from seatrial import __version__, causal, intake, scoring, signals
 from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows import repeats
 from seatrial.flows.extract import extract_store, fingerprint
 from seatrial.records import Dropped, Ranking, Weights
 from seatrial.store import Store, temporary_store
@@ -113,7 +114,11 @@ def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | N
         basis=_basis(store, rows, options),
         interval="bootstrap-t" if options.bootstrap_t else "jackknife",
     )
-    return msgspec.structs.replace(ranking, dropped=(*dropped, *_skipped(read), *ranking.dropped))
+    return msgspec.structs.replace(
+        ranking,
+        dropped=(*dropped, *_skipped(read), *ranking.dropped),
+        repeats=repeats.by_model(rows, options.level),
+    )
 
 
 def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, list[Dropped]]:

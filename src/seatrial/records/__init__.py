@@ -8,6 +8,7 @@ from seatrial.records.decision import (
     NullDistribution,
     Power,
     Ranking,
+    RepeatRow,
     SignalRate,
 )
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
@@ -105,6 +106,7 @@ __all__ = [
     "ReadLog",
     "Reader",
     "RecordedOutcome",
+    "RepeatRow",
     "ResultOutcome",
     "Risk",
     "SessionScore",

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
+from seatrial.records.run import Counts
 
 DesignVerdict = Literal["randomised", "crossed", "observational", "not_identified"]
 
@@ -92,6 +93,18 @@ class Power(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
 
 
+class RepeatRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Repeated attempts of one model (METHODS 6.3). Keys of `pass_hat` and `pass_at` are k; `short` counts, by k,
+    the tasks left out because fewer than k of their attempts were scored."""
+
+    model: str
+    n_tasks: int
+    counts: Counts
+    pass_hat: dict[str, Estimate | None]
+    pass_at: dict[str, Estimate | None]
+    short: dict[str, int] = {}
+
+
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `rank` (``rank --json`` result)."""
 
@@ -111,3 +124,4 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[Dropped, ...] = ()
     warnings: tuple[str, ...] = ()
     robustness: dict[str, Any] = {}
+    repeats: tuple[RepeatRow, ...] = ()

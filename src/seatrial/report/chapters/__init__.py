@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatrial.records import Ranking
-from seatrial.report.chapters import answer, measures, signals, trust
+from seatrial.report.chapters import answer, measures, repeats, signals, trust
 from seatrial.report.section import Section
 
 
@@ -17,6 +17,7 @@ def ranking(r: Ranking, sections: Sequence[Section] = ()) -> tuple[Section, ...]
             answer.verdict(r),
             answer.models(r),
             *(s for s in sections if s.place == "answer"),
+            repeats.repeats(r),
             measures.dimensions(r),
             signals.signals(r),
             measures.by_type(r),
