@@ -113,19 +113,21 @@ def items(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Item]
             yield Item(*span, value, repairs)
 
 
-def fields(data: bytes) -> dict[str, bytes | msgspec.Raw]:
-    """The members of a JSON object, each still as JSON text; the last of equal names wins.
+def fields(data: bytes) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """The members of a JSON object, each still as JSON text, and the repairs; the last of equal names wins.
 
     Raises:
         BadJSON: not a JSON object.
     """
     try:
-        return dict(msgspec.json.decode(data, type=dict[str, msgspec.Raw]))
+        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except _BROKEN:
-        value, _ = loads(data)
+        value, repairs = loads(data)
+    else:
+        return {name: bytes(raw) for name, raw in members.items()}, ()
     if not isinstance(value, dict):
         raise BadJSON(f"expected an object, found {kind(value)}", 0)
-    return {name: msgspec.json.encode(member) for name, member in value.items()}
+    return {name: msgspec.json.encode(member) for name, member in value.items()}, repairs
 
 
 def first_keys(head: bytes) -> set[str]:

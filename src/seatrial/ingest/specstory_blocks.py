@@ -212,8 +212,8 @@ def _block(piece: str) -> Block:
         return Block("tool", piece, None, {}, "interrupted")
     if piece == "undefined":
         return Block("tool", piece, None, {}, "unknown")
-    if read := _READ.match(piece):
-        return Block("tool", "", "read_file", {"path": read["path"]})
+    if _READ.match(piece):
+        return _tool("read_file", piece, {})
     if piece.startswith("## Todo List"):
         return Block("tool", "", "todo_write", {"todos": piece.removeprefix("## Todo List").strip()})
     if _command(piece) is not None:
@@ -281,15 +281,16 @@ def _tool(name: str, rest: str, extra: dict[str, Any]) -> Block:
         shown: ResultOutcome | None = None if output is None else "unknown"
         return Block("tool", output or "", name, {"command": given}, shown, extra)
     if read := _READ.match(rest):
-        return Block("tool", "", name, {"path": read["path"]}, None, extra)
+        path = read["path"]
+        return Block("tool", "", name, {} if path == "undefined" else {"path": path}, None, extra)
     if rest.startswith("## Todo List"):
         return Block("tool", "", name, {"todos": rest.removeprefix("## Todo List").strip()}, None, extra)
     details = _details(rest)
     if details is None:
         return Block("tool", rest, name, {}, "unknown", extra)
     summary, body = details
-    if path := _PATH.match(summary):
-        return Block("tool", body, name, {"path": path["path"]}, "ok", extra)
+    if at := _PATH.match(summary):
+        return Block("tool", body, name, {"path": at["path"]}, "ok", extra)
     if "*Called tool*:" in body:
         head, _, result = body.partition("*Result*:")
         parameters = {match["name"]: match["value"] for match in _PARAMETER.finditer(head)}

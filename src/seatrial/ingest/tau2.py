@@ -60,7 +60,9 @@ class Tau2:
         """
         data = path.read_bytes()
         try:
-            top = {name: bytes(raw) for name, raw in fields(data).items()}
+            top, repairs = fields(data)
+            for repair in repairs:
+                log.note(None, repair)
             if "simulations" not in top:
                 raise BadJSON("the object has no simulations", 0)
             run = _Run({name: loads(raw)[0] for name, raw in top.items() if name != "simulations"})
