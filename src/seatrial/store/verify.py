@@ -123,7 +123,8 @@ def _rows(store: Store, head: Version) -> list[tuple[str, str]]:
 
 
 def _table(store: Store, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
-    frame = store.table(table.name, version=head.number, ordered=False).select(list(dict.fromkeys((*table.key, "session")))).collect()
+    columns = list(dict.fromkeys((*table.key, "session")))
+    frame = store.table(table.name, version=head.number, ordered=False).select(columns).collect()
     doubled = frame.group_by(table.key).len().filter(pl.col("len") > 1).sort(table.key)
     problems = [f"table {table.name}: key {row} stands {n} times" for *row, n in doubled.iter_rows()]
     if sessions is not None:
