@@ -13,28 +13,47 @@ from seatrial.records import Ranking
 from seatrial.report.page import ranking_page
 
 pytestmark = pytest.mark.web
-NAMES = ("observational", "crossed", "randomised", "not_identified", "refusals", "one_user", "hostile")
+FULL = pytest.mark.full
+NAMES = (
+    "observational",
+    "refusals",
+    "hostile",
+    *(pytest.param(name, marks=FULL) for name in ("crossed", "randomised", "not_identified", "one_user")),
+)
+AXE = ("one_user", *(pytest.param(name, marks=FULL) for name in ("observational", "randomised", "hostile")))
 Rankings = dict[str, Callable[[], Ranking]]
 
 
+OUTSIDE_OR_OVER = """() => { const out = []; for (const svg of document.querySelectorAll('svg.chart')) {
+    const box = svg.getBoundingClientRect(); if (!box.width) continue;
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()])
+        .filter(([s, b]) => b.width && s);
+    texts.forEach(([s, a], i) => {
+        if (a.left < box.left - 1 || a.right > box.right + 1 || a.bottom > box.bottom + 1) out.push('outside: ' + s);
+        if (a.height < 9) out.push('small: ' + s);
+        for (const [t, b] of texts.slice(i + 1))
+            if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) out.push('over: ' + s + ' | ' + t); }); }
+    return out; }"""
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_shows_without_errors_or_requests(visit: Any, rankings: Rankings, name: str) -> None:
+def test_shows_whole_at_every_width_and_asks_nobody(visit: Any, rankings: Rankings, name: str) -> None:
+    """No error, no request, no sideways scrolling from 360 to 1440 px, chart text inside, readable and apart."""
     seen = visit(ranking_page(rankings[name]()))
-    assert seen.page.locator("h1").is_visible()
-    assert seen.page.locator("section.verdict").is_visible()
-    assert seen.page.evaluate("getComputedStyle(document.body).margin") == "0px", "the style sheet applies"
+    page = seen.page
+    assert page.locator("h1").is_visible()
+    assert page.locator("section.verdict").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).margin") == "0px", "the style sheet applies"
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    for width in (1440, 1120, 768, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.body.scrollWidth") <= width
+        assert page.evaluate(OUTSIDE_OR_OVER) == [], width
     assert seen.logged == []
     assert seen.dialogs == []
     assert [url for url in seen.requested if not url.startswith(("file:", "data:"))] == []
-
-
-@pytest.mark.parametrize("width", [360, 768, 1440])
-@pytest.mark.parametrize("name", NAMES)
-def test_never_scrolls_sideways(visit: Any, rankings: Rankings, name: str, width: int) -> None:
-    page = visit(ranking_page(rankings[name]()), width=width).page
-    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("document.body.scrollWidth") <= width
 
 
 def test_one_drawing_of_each_chart_is_visible_at_every_width(visit: Any, rankings: Rankings) -> None:
@@ -45,50 +64,19 @@ def test_one_drawing_of_each_chart_is_visible_at_every_width(visit: Any, ranking
         assert not page.locator(f"#models {hidden} svg").is_visible()
 
 
-def test_chart_text_stays_in_the_picture_and_is_readable(visit: Any, rankings: Rankings) -> None:
-    for width in (360, 1440):
-        for name in ("observational", "randomised", "hostile"):
-            page = visit(ranking_page(rankings[name]()), width=width).page
-            problems = page.evaluate(
-                """() => { const out = []; for (const svg of document.querySelectorAll('svg.chart')) {
-                const box = svg.getBoundingClientRect(); if (!box.width) continue;
-                for (const t of svg.querySelectorAll('text')) { const b = t.getBoundingClientRect();
-                if (b.left < box.left - 1 || b.right > box.right + 1 || b.bottom > box.bottom + 1)
-                    out.push('outside: ' + t.textContent);
-                if (b.height < 9) out.push('small: ' + t.textContent); } } return out; }"""
-            )
-            assert problems == [], (name, width)
-
-
-def test_labels_and_values_of_a_chart_do_not_overlap(visit: Any, rankings: Rankings) -> None:
-    for width in (360, 1440):
-        for name in ("observational", "randomised", "hostile"):
-            page = visit(ranking_page(rankings[name]()), width=width).page
-            problems = page.evaluate(
-                """() => { const out = []; for (const svg of document.querySelectorAll('svg.chart')) {
-                const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()])
-                    .filter(([s, b]) => b.width && s);
-                for (let i = 0; i < texts.length; i++) for (let j = i + 1; j < texts.length; j++) {
-                const [s, a] = texts[i], [t, b] = texts[j];
-                if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
-                    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) out.push(s + ' | ' + t); } }
-                return out; }"""
-            )
-            assert problems == [], (name, width)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["observational", "randomised", "not_identified", "hostile"])
-def test_accessible(visit: Any, rankings: Rankings, name: str, scheme: str) -> None:
-    """axe-core finds nothing: names, roles, landmarks, heading order, contrast 4.5:1, keyboard reach."""
+@pytest.mark.parametrize("name", AXE)
+def test_accessible(visit: Any, rankings: Rankings, name: str) -> None:
+    """axe-core finds nothing, in light and dark: names, roles, landmarks, heading order, contrast, keyboard reach."""
     if importlib.util.find_spec("axe_playwright_python") is None:
         pytest.skip("axe-playwright-python is not installed (dev extra)")
     from axe_playwright_python.sync_playwright import Axe
 
-    page = visit(ranking_page(rankings[name]()), width=1000, scheme=scheme).page
+    page = visit(ranking_page(rankings[name]()), width=1000).page
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    found = Axe().run(page).response["violations"]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == [], scheme
 
 
 def test_hostile_names_are_inert_text(visit: Any, rankings: Rankings) -> None:

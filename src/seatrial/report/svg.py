@@ -18,7 +18,30 @@ from seatrial.report.section import Chart, Mark, Panel
 from seatrial.report.text import clip, width
 
 WIDE, NARROW = 880.0, 328.0
-_CHARACTER = 7.3  # mean advance at the charts' 13 px, measured on the system fonts; only clipping depends on it
+_ADVANCES = (("ijltfrI.,:;|!'()[]- ", 5.2), ("mwMW@%—…", 13.2), ("−+<>=~", 9.0), ("0123456789", 7.7))
+_UPPER, _OTHER, _WIDE_LETTER = 9.9, 8.0, 14.0
+
+
+def advance(text: str) -> float:
+    """About how wide `text` is at the charts' 13 px bold, rather too much than too little: fonts differ by system."""
+    return sum(_advance(character) for character in text)
+
+
+def _advance(character: str) -> float:
+    for group, points in _ADVANCES:
+        if character in group:
+            return points
+    columns = width(character)
+    return _WIDE_LETTER * columns / 2 if columns != 1 else _UPPER if character.isupper() else _OTHER
+
+
+def fit(text: str, room: float) -> str:
+    """`text` cut in its middle until it is at most `room` wide."""
+    columns = width(text)
+    while advance(text) > room and columns > 3:
+        columns -= 1
+        text = clip(text, columns)
+    return text
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -145,9 +168,8 @@ def _frame(chart: Chart, panel: Panel, ident: str, size: tuple[float, float], dr
 def _wide(chart: Chart, panel: Panel, ident: str) -> Markup:
     row = 36.0 if len(panel.marks) <= 12 else 29.0
     ranks = chart.n_ranks is not None and any(m.rank for m in panel.marks)
-    longest = max((width(m.text) for m in panel.marks), default=0)
-    text_width = max(longest * _CHARACTER, 30.0) + 14
-    labels = min(max((width(m.label) for m in panel.marks), default=8) * _CHARACTER + 16, 290.0)
+    text_width = max((advance(m.text) for m in panel.marks), default=30.0) + 16
+    labels = min(max((advance(m.label) for m in panel.marks), default=60.0) + 16, 290.0)
     rank_width = 150.0 if ranks else 0.0
     low, high = domain(panel)
     scale = Scale(low, high, labels + 8, WIDE - text_width - rank_width - 12)
@@ -160,7 +182,7 @@ def _wide(chart: Chart, panel: Panel, ident: str) -> Markup:
         y = top + row * (i + 0.5)
         if i % 2 == 0:
             drawn.insert(0, el("rect", {"class": "stripe", "x": 0, "y": y - row / 2, "width": WIDE, "height": row}))
-        name = clip(m.label, int((labels - 8) / _CHARACTER))
+        name = fit(m.label, labels - 8)
         drawn.append(el("text", {"class": "label", "x": 8, "y": y + 4.5}, name))
         drawn.extend(_marks(m, scale, y, chart.bar))
         drawn.append(
@@ -185,13 +207,13 @@ def _narrow(chart: Chart, panel: Panel, ident: str, *, ranks: bool) -> Markup:
         if i % 2 == 0:
             drawn.insert(0, el("rect", {"class": "stripe", "x": 0, "y": y0, "width": NARROW, "height": row}))
         if ranked:
-            drawn.append(el("text", {"class": "label", "x": 10, "y": y0 + 17}, clip(m.label, 40)))
+            drawn.append(el("text", {"class": "label", "x": 10, "y": y0 + 17}, fit(m.label, NARROW - 20)))
             drawn.append(el("text", {"class": "value", "x": 10, "y": y0 + 35}, m.text))
             place = "not ranked" if m.rank is None else f"rank {numbers.rank(m.rank)}"
             drawn.append(el("text", {"class": "value", "x": NARROW - 10, "y": y0 + 35, "text-anchor": "end"}, place))
         else:
-            room = int((NARROW - 34) / _CHARACTER) - width(m.text)
-            drawn.append(el("text", {"class": "label", "x": 10, "y": y0 + 17}, clip(m.label, max(room, 8))))
+            label = fit(m.label, NARROW - 32 - advance(m.text))
+            drawn.append(el("text", {"class": "label", "x": 10, "y": y0 + 17}, label))
             drawn.append(el("text", {"class": "value", "x": NARROW - 10, "y": y0 + 17, "text-anchor": "end"}, m.text))
         drawn.extend(_marks(m, scale, y0 + row - 13, chart.bar))
     return _frame(chart, panel, ident, (NARROW, bottom + (44 if chart.less or chart.more else 26)), drawn)
@@ -231,8 +253,8 @@ def _marks(m: Mark, scale: Scale, y: float, bar: bool) -> Iterator[Markup]:
         yield _dot(scale.at(m.value), y, "dot" if m.low is not None or m.band_low is not None else "hollow")
     elif m.why:
         x, anchor = ((scale.x0 + scale.x1) / 2, "middle")
-        room = int((scale.x1 - scale.x0) / _CHARACTER)
-        yield el("text", {"class": "quiet", "x": x, "y": y + 4.5, "text-anchor": anchor}, clip(m.why, room))
+        why = fit(m.why, scale.x1 - scale.x0)
+        yield el("text", {"class": "quiet", "x": x, "y": y + 4.5, "text-anchor": anchor}, why)
 
 
 def _rank_axis(scale: Scale, n: int, top: float, bottom: float) -> Iterator[Markup]:
