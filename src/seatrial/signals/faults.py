@@ -46,7 +46,7 @@ HALLUCINATED = re.compile(
     re.IGNORECASE,
 )
 MISUSE = re.compile(
-    r"no such file or directory|does not exist|not (?:been )?found|has not been read|no matches found"
+    r"no such file|does not exist|not (?:been )?found|has not been read|no matches found"
     r"|string to replace|old_string|inputvalidationerror|invalid (?:argument|option|input|params|syntax|flag)"
     r"|unrecognized (?:argument|option)|unknown (?:option|flag|command|skill|argument|switch)|missing required"
     r"|required (?:parameter|argument|flag)|usage:|parse error|syntax ?error|unexpected (?:token|end)|traceback"

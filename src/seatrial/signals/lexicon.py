@@ -93,7 +93,7 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     openers: str
     bias: dict[str, float]
     cue: tuple[Cue, ...]
-    context: tuple[Context, ...]
+    context: tuple[Context, ...] = ()
 
     def context_weights(self, name: str) -> dict[str, float]:
         """A context's points by kind; empty if the lexicon does not name it."""

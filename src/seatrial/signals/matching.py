@@ -48,7 +48,7 @@ _KNOWN = {
 _CONTROL = dict.fromkeys((1, 2, 3, 26), OTHER)
 
 
-_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a]|https?:|\n[ \t]{2,}|\n.*\n.*\n")
+_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a|#\n]|https?:|\d\d:\d\d:\d\d")
 _MASKED = re.compile(
     r"""
     ```.*?(?:```|\Z)                      # fenced code
@@ -173,7 +173,7 @@ class _First:
 
 def _literal(word: str, bound: bool) -> str:
     edge = portable(r"(?:^|[^\w])", for_re2=True) if word.startswith(EDGE) and bound else ""
-    return edge + re2.escape(word.lstrip(EDGE))
+    return edge + re.escape(word.lstrip(EDGE))
 
 
 def _set(patterns: list[str]) -> re2.Set:
