@@ -15,6 +15,8 @@ from seatrial.records import Estimate
 from seatrial.stats.quantiles import two_sided_t
 
 MAX_GAMMA = 100.0
+LEVEL_CELLS = 20_000_000
+"""Cells of stratum x arm x outcome level up to which net benefit is counted by level rather than by sorting."""
 
 
 def robustness_value(t: float, df: float) -> float:
@@ -183,7 +185,7 @@ def net_benefit(
 def _superiority(code: Codes, arm: Codes, y: Floats, n_sk: Floats) -> Floats:
     s_count, k_count = n_sk.shape
     levels, place = np.unique(y, return_inverse=True)
-    if levels.size * s_count * k_count <= 20_000_000:
+    if levels.size * s_count * k_count <= LEVEL_CELLS:
         key = (code * k_count + arm) * levels.size + place
         counts = np.bincount(key, minlength=n_sk.size * levels.size).reshape(s_count, k_count, levels.size)
         share = counts / n_sk[..., None]
