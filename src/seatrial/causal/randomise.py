@@ -22,6 +22,9 @@ from seatrial.stats.randomisation import (
 LEVELS = 64
 """Distinct outcome values up to which permuted cell tables are drawn instead of permuted labels."""
 
+FLIPS = 20
+"""Tasks up to which all 2^T sign flips of a paired comparison of two arms are enumerated."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
@@ -78,6 +81,9 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
         return Outcome(None, "one model: nothing to permute")
     if analysis.paired:
         built = analysis.cells
+        table = (built.b / built.n).reshape(-1, len(sample.arms))
+        if len(sample.arms) == 2 and table.shape[0] <= FLIPS:
+            return Outcome(sign_flips(table[:, 0] - table[:, 1], q))
         test = row_permutation(
             built.stratum, built.arm, built.b / built.n, built.cluster, baseline=q, draws=draws, seed=seed
         )
@@ -99,6 +105,44 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
     if _sticky(sample, randomised, block) is None and int(_compact(stratum, block).max()) == int(stratum.max()):
         closed = np.sqrt(null_variance(stratum, sample.arm, sample.y, baseline=q, weights=weights))
     return Outcome(test, null_sd=closed)
+
+
+def sign_flips(difference: Floats, q: Floats) -> RandomisationTest:
+    """Exact test of two arms on the same tasks: every sign pattern of the task differences (T,) is one assignment.
+
+    Sums of the two halves of the tasks are added in all combinations, so 2^20 patterns cost two tables of 2^10.
+    """
+    tasks, middle = difference.size, difference.size // 2
+
+    def sums(part: Floats) -> Floats:
+        out = np.zeros(1)
+        for d in part:
+            out = np.concatenate([out + d, out - d])
+        return out
+
+    mean = np.add.outer(sums(difference[:middle]), sums(difference[middle:])).ravel() / tasks
+    square, scale = float(difference @ difference), float(np.abs(difference).sum()) / tasks
+    loading = np.array([q[1], -q[0]])
+
+    def studentised(m: Floats) -> tuple[Floats, Floats]:
+        variance = np.maximum(square - tasks * m**2, 0.0) / (tasks * max(tasks - 1, 1))
+        flat = variance <= (1e-12 * max(scale, 1e-300)) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(flat, np.copysign(np.inf, m), m / np.sqrt(variance))
+        return np.where(np.abs(m) <= 1e-12 * scale, 0.0, t), np.sqrt(variance)
+
+    t, _ = studentised(mean)
+    own = np.array([difference.mean()])
+    t_own, se = studentised(own)
+    # t grows with |mean|, since flips leave the sum of squares alone: comparing means avoids rounding of t.
+    p = float((np.abs(mean) >= abs(own[0]) - 1e-12 * scale).mean())
+    effects, sign = mean[:, None] * loading, np.sign(loading)
+    return RandomisationTest(
+        effects=effects, t=t[:, None] * sign, observed=own[0] * loading, observed_se=se[0] * np.abs(loading),
+        observed_t=t_own[0] * sign, p_values=np.array([p, p]), p_any=p, null_mean=effects.mean(axis=0),
+        percentiles=np.percentile(effects, (2.5, 50.0, 97.5), axis=0), draws=mean.size, exact=True, incomplete=0,
+        engine="numpy", method=f"sign flips of task differences, {mean.size} assignments enumerated",
+    )  # fmt: skip
 
 
 def _draw(
