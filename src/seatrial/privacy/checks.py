@@ -187,7 +187,9 @@ def is_ipv4(buf: bytes, start: int, end: int) -> bool:
 
 def home_span(buf: bytes, start: int, end: int, user: bytes) -> tuple[int, int] | None:
     """A home folder from its root to the end of the user's name; what follows it stays."""
-    if start and (buf[start - 1] in _WORD or buf[start - 1] in b".~-") and not _escaped(buf, start):
+    if buf[start + 1 : start + 2] == b":" and not left_edge(buf, start):
+        start += 2  # no drive letter, but the end of the entry before it in a search path
+    if (start and buf[start - 1] in b".~-") or not left_edge(buf, start):
         return None
     trimmed = user.rstrip(b".")
     end -= len(user) - len(trimmed)
@@ -196,7 +198,3 @@ def home_span(buf: bytes, start: int, end: int, user: bytes) -> tuple[int, int] 
     stem, dot, suffix = trimmed.rpartition(b".")
     page = bool(dot and stem) and suffix.lower() in _NOT_DOMAINS
     return None if page and buf[end : end + 1] not in (b"/", b"\\") else (start, end)
-
-
-def _escaped(buf: bytes, start: int) -> bool:
-    return start >= 2 and buf[start - 2] == 0x5C and buf[start - 1] in b"nrt"
