@@ -52,7 +52,7 @@ def section_lines(section: Section, depth: int = 2) -> Iterator[str]:
     for text in section.notes:
         yield f"† {_text(text)}"
         yield ""
-    for part in section.parts:
+    for part in (part for part in section.parts if part.only is None):
         yield from section_lines(part, depth + 1)
 
 

@@ -174,7 +174,7 @@ def _content(s: Section, ident: str, depth: int, verdict: Ranking | None) -> Ite
             yield drawn
     if s.notes:
         yield el("ul", {"class": "notes"}, [el("li", None, clean(text)) for text in s.notes])
-    for i, part in enumerate(s.parts):
+    for i, part in enumerate(p for p in s.parts if p.only != "terminal"):
         yield _section(part, f"{ident}-s{i}", depth + 1, verdict)
 
 

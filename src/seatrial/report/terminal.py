@@ -83,7 +83,7 @@ def section_block(section: Section, depth: int = 1) -> RenderableType:
     parts.extend(_item(text) for text in section.items)
     parts.extend(_table(table, section.heading) for table in section.tables if table.only != "page")
     parts.extend(Padding(Text(f"† {clean(text)}", style="dim"), (0, 0, 0, 2)) for text in section.notes)
-    parts.extend(section_block(part, depth + 1) for part in section.parts)
+    parts.extend(section_block(part, depth + 1) for part in section.parts if part.only != "page")
     return Block(*parts)
 
 
@@ -179,14 +179,14 @@ def _models(r: Ranking, section: Section) -> RenderableType:
         table.add_row(*row[:3], Forest(mark, low, high, 0.0), *row[3:])
     axis = Forest(None, low, high, 0.0, 100.0 if unit == "points" else 1.0)
     table.add_row("", "", "", axis, "", "")
-    others = _others(r, rows)
+    others = answer.others_table(r)
     return Block(
         *_heading(section.heading),
         *(_paragraph(text) for text in section.paragraphs),
         Text(f"  outcome: {clean(words.SIGNALS.get(r.outcome, r.outcome))} | weights: {trust.weights(r)}", style="dim"),
         Text(""),
         Padding(table, (0, 0, 0, 2)),
-        *others,
+        *((_table(others, ""),) if others else ()),
         *(Padding(Text(f"† {clean(text)}", style="dim"), (0, 0, 0, 2)) for text in section.notes),
     )
 
@@ -207,30 +207,6 @@ def _model_cells(r: Ranking, m: ModelRow) -> tuple[Text, Text, Text]:
 def _model_counts(r: Ranking, m: ModelRow) -> tuple[Text, Text]:
     counts = f"{numbers.count(m.n_sessions)}\n{numbers.count(m.n_clusters)}/{numbers.effective(m.g_effective)}"
     return Text(counts), Text(numbers.number(m.mean.value if m.mean else None, words.mean_unit(r)))
-
-
-def _others(r: Ranking, rows: list[ModelRow]) -> Iterator[RenderableType]:
-    """The remaining numbers of each model: against the others, unadjusted, with labels, p."""
-    unit, places = words.outcome_unit(r), answer.decimals(r)
-    fields = (
-        ("Against the others", "versus_others"),
-        ("Unadjusted", "raw"),
-        ("With labels (PPI++)", "ppi"),
-        ("Net benefit", "net_benefit"),
-    )
-    shown = [(head, field) for head, field in fields if any(getattr(m, field) for m in rows)]
-    if not shown and not any(m.p_value is not None for m in rows):
-        return
-    table = _bare()
-    table.add_column(Text("Model", style="bold"), overflow="fold")
-    for head, _ in shown:
-        table.add_column(Text(head, style="bold"), justify="right")
-    table.add_column(Text("p (no model matters)", style="bold"), justify="right")
-    for m in rows:
-        cells = [Text(numbers.estimate(getattr(m, field), unit, places)) for _, field in shown]
-        table.add_row(Text(clip(name(m.model), 40)), *cells, Text(numbers.p_value(m.p_value)))
-    yield Text("")
-    yield Padding(table, (0, 0, 0, 2))
 
 
 def _bare(gap: int = 2) -> RichTable:

@@ -63,17 +63,19 @@ SIGNALS: dict[str, str] = {
     "steerability": "Steerability",
     "command_recovery": "Command recovery",
     "no_tool_hallucination": "No invented tools",
-    "outcome": "Recorded outcome",
-    "score": "Count score",
+    "outcome": "recorded outcome",
+    "signals_mean": "mean of the five signal outcomes",
+    "signals": "mean of the five signal outcomes",
+    "score": "count score",
 }
 
 ANY_SIGNAL: dict[str, str] = {
-    "any_confirmation": "With a confirmation",
-    "any_accept_implicit": "Acted on as accepted",
-    "any_praise": "With praise",
-    "any_complaint": "With a complaint",
-    "any_correction": "With a correction",
-    "any_execution_error": "With an execution error",
+    "any_confirmation": "Any confirmation",
+    "any_accept_implicit": "Any implicit acceptance",
+    "any_praise": "Any praise",
+    "any_complaint": "Any complaint",
+    "any_correction": "Any correction",
+    "any_execution_error": "Any execution error",
 }
 
 SIGNAL_MEANS: dict[str, str] = {
@@ -102,7 +104,7 @@ FACTS: dict[str, tuple[str, Unit]] = {
     "rejected": ("Refused", "plain"),
     "interrupted": ("Interrupted", "plain"),
     "recovery": ("Recovery rate", "percent"),
-    "recovery_sessions": ("Error sessions", "plain"),
+    "recovery_sessions": ("Sessions", "plain"),
     "reliability": ("Reliability", "percent"),
     "n": ("Calls", "plain"),
     "failed": ("Failed", "plain"),

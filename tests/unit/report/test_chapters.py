@@ -8,7 +8,7 @@ import msgspec
 
 from seatrial.records import Ranking, RankInterval
 from seatrial.report import chapters, words
-from seatrial.report.chapters import answer, trust
+from seatrial.report.chapters import answer, robust, trust, types
 
 Example = Callable[[str], Ranking]
 
@@ -24,11 +24,24 @@ def test_the_summary_reads_the_simultaneous_intervals(example: Example) -> None:
 
 
 def test_nothing_is_told_apart_without_simultaneous_intervals(example: Example) -> None:
-    assert "No model has a simultaneous interval" in answer.summary(example("refusals"))[1]
+    assert answer.summary(example("refusals"))[0].startswith("No model has an interval that can be defended")
     assert answer.summary(example("not_identified")) == (
         "No net improvement can be estimated from these sessions; the reasons are below.",
     )
-    assert "no model is told apart from the baseline" in answer.summary(example("one_user"))[1]
+    apart, best, _ = answer.summary(example("one_user"))
+    assert apart == "No model is told apart from the average of both models, all considered together."
+    assert "has the highest estimate, which may be chance" in best
+
+
+def test_an_unranked_model_is_never_called_the_best(example: Example) -> None:
+    r = example("observational")
+    lucky = tuple(
+        msgspec.structs.replace(m, net_improvement=msgspec.structs.replace(m.net_improvement, value=0.9))
+        if m.model == "kimi-k2" and m.net_improvement
+        else m
+        for m in r.models
+    )
+    assert answer.summary(msgspec.structs.replace(r, models=lucky))[0].startswith("claude-opus-4-20250514 did best")
 
 
 def test_a_first_place_that_is_certain_is_said_to_be(example: Example) -> None:
@@ -89,6 +102,41 @@ def test_null_is_labelled_with_the_share_of_draws_between_its_percentiles(exampl
     section = trust.null(msgspec.structs.replace(r, null=odd))
     assert section is not None
     assert section.tables[0].columns[3].head == "Null 90%"
+
+
+def test_task_types_carry_their_adjusted_p_and_their_reasons(example: Example) -> None:
+    r = example("observational")
+    holm = {"coding": {"gpt-5-codex": 0.0321}}
+    section = types.by_type(msgspec.structs.replace(r, robustness={"p_holm_by_task_type": holm}))
+    assert section is not None
+    assert "p is adjusted over all of them" in section.paragraphs[0]
+    rows = [dict(zip((c.head for c in section.tables[0].columns), row, strict=True)) for row in section.tables[0].rows]
+    assert [row["p (Holm)"] for row in rows if row["Model"] == "gpt-5-codex"] == ["0.032", "n/a", "n/a"]
+    assert section.notes == ("Fewer than 5 effective clusters (1.0): coding, workflow and conversation",)
+    plain = types.by_type(r)
+    assert plain is not None
+    assert "p (Holm)" not in [c.head for c in plain.tables[0].columns]
+
+
+def test_robustness_writes_effects_in_points_and_sizes_without_sign(example: Example) -> None:
+    r = example("one_user")
+    model = r.models[0].model
+    section = robust.robustness(
+        msgspec.structs.replace(
+            r,
+            robustness={
+                "winsorised": {model: 0.04},
+                "leave_one_stratum_out": {model: [-0.01, 0.05]},
+                "null_sd": {model: {"closed_form": 0.033, "draws": 0.0334}},
+                "p_any": 0.0004,
+            },
+        )
+    )
+    assert section is not None
+    cells = [cell for table in section.tables for row in table.rows for cell in row]
+    for text in ("+4.0", "[−1.0, +5.0]", "3.3 / 3.3"):
+        assert text in cells
+    assert section.items == ("p of the null that no model matters: <0.001.",)
 
 
 def test_every_reason_of_a_refusal_is_told(example: Example) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatrial.records import Ranking
-from seatrial.report.chapters import answer, measures, repeats, signals, trust
+from seatrial.report.chapters import answer, measures, repeats, robust, signals, trust, types
 from seatrial.report.section import Section
 
 
@@ -20,11 +20,11 @@ def ranking(r: Ranking, sections: Sequence[Section] = ()) -> tuple[Section, ...]
             repeats.repeats(r),
             measures.dimensions(r),
             signals.signals(r),
-            measures.by_type(r),
+            types.by_type(r),
             trust.null(r),
             trust.power(r),
-            trust.sensitivity(r),
-            trust.robustness(r),
+            robust.sensitivity(r),
+            robust.robustness(r),
             trust.dropped(r),
             *(s for s in sections if s.place == "end"),
             trust.reading(r),

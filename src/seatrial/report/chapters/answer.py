@@ -8,6 +8,9 @@ from seatrial.report.numbers import some
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
+EXTRA = (("Unadjusted", "raw"), ("With labels (PPI++)", "ppi"), ("Net benefit", "net_benefit"))
+"""Further estimates of a model, shown where any model has one."""
+
 
 def ordered(r: Ranking) -> list[ModelRow]:
     """Ranked models by rank, then unranked ones by estimate, then those without one."""
@@ -58,25 +61,39 @@ def models(r: Ranking) -> Section:
 
 
 def summary(r: Ranking) -> tuple[str, ...]:
-    """The answer in a few sentences, read off the intervals and never beyond them."""
-    unit, places = words.outcome_unit(r), decimals(r)
+    """The answer in a few sentences, read off the intervals and never beyond them.
+
+    A model without an interval or a rank is never called the best, however high its estimate.
+    """
     rows = [m for m in ordered(r) if m.net_improvement is not None]
     if not rows:
         return ("No net improvement can be estimated from these sessions; the reasons are below.",)
-    best = max(rows, key=lambda m: m.net_improvement.value if m.net_improvement else 0.0)
+    firm = [m for m in rows if m.net_improvement and m.net_improvement.low is not None]
+    ranked = [m for m in firm if m.rank is not None] or firm
+    if not ranked:
+        return (
+            f"No model has an interval that can be defended, so none is called better than {words.baseline(r)}. "
+            "The estimates below only describe these sessions.",
+        )
+    apart = any(m.simultaneous and (m.simultaneous[0] > 0 or m.simultaneous[1] < 0) for m in rows)
+    best = max(ranked, key=lambda m: m.net_improvement.value if m.net_improvement else 0.0)
+    told = _told_apart(r, rows)
+    first = _highest(r, best)
+    return (first, *told, *_places(r)) if apart else (*told, first, *_places(r))
+
+
+def _highest(r: Ranking, best: ModelRow) -> str:
+    unit, places = words.outcome_unit(r), decimals(r)
     e = best.net_improvement
     assert e is not None
     measure = "percentage points" if unit == "points" else "units"
-    value = numbers.number(e.value, unit, places)
-    span = (
-        "with no defensible interval"
-        if e.low is None or e.high is None
-        else f"{numbers.level(e.level)} interval {numbers.number(e.low, unit, places)} to "
-        f"{numbers.number(e.high, unit, places)}"
-    )
+    low, high = numbers.number(e.low, unit, places), numbers.number(e.high, unit, places)
     verb = "has the highest estimate" if words.is_causal(r) else "did best in these sessions"
-    first = f"{name(best.model)} {verb}: {value} {measure} against {words.baseline(r)} ({span})."
-    return (first, *_told_apart(r, rows), *_places(r))
+    if best.simultaneous is None or best.simultaneous[0] <= 0:
+        verb = "has the highest estimate, which may be chance"
+    span = f"{numbers.level(e.level)} interval {low} to {high}"
+    value = numbers.number(e.value, unit, places)
+    return f"{name(best.model)} {verb}: {value} {measure} against {words.baseline(r)} ({span})."
 
 
 def _told_apart(r: Ranking, rows: list[ModelRow]) -> tuple[str, ...]:
@@ -92,8 +109,9 @@ def _told_apart(r: Ranking, rows: list[ModelRow]) -> tuple[str, ...]:
     if below:
         parts.append(f"below it: {some(below)}" if above else f"below the baseline: {some(below)}")
     if rest:
-        where = "not told apart from it" if parts else "no model is told apart from the baseline"
-        parts.append(f"{where}: {some(rest)}" if parts else where)
+        if not parts:
+            return (f"No model is told apart from {words.baseline(r)}, all considered together.",)
+        parts.append(f"not told apart from it: {some(rest)}")
     return ("All models considered together, " + "; ".join(parts) + ".",)
 
 
@@ -172,15 +190,7 @@ def forest(r: Ranking, rows: list[ModelRow]) -> Chart:
 
 def _table(r: Ranking, rows: list[ModelRow]) -> Table:
     unit, at, places = words.outcome_unit(r), words.ranking_level(r), decimals(r)
-    extra = [
-        (label, field)
-        for label, field in (
-            ("Unadjusted", "raw"),
-            ("With labels (PPI++)", "ppi"),
-            ("Net benefit", "net_benefit"),
-        )
-        if any(getattr(m, field) is not None for m in rows)
-    ]
+    extra = [(label, field) for label, field in EXTRA if any(getattr(m, field) is not None for m in rows)]
     columns = [
         Column(head="Model", name=True),
         Column(head="Rank [low–high]", right=True),
@@ -211,3 +221,31 @@ def _table(r: Ranking, rows: list[ModelRow]) -> Table:
         for m in rows
     )
     return Table(caption="Every model's numbers", columns=tuple(columns), rows=cells)
+
+
+def others_table(r: Ranking) -> Table | None:
+    """For narrow renderers: the numbers of each model beside net improvement and its intervals."""
+    rows, unit, places = ordered(r), words.outcome_unit(r), decimals(r)
+    fields = (("Against the others", "versus_others"), *EXTRA)
+    shown = [(head, field) for head, field in fields if any(getattr(m, field) is not None for m in rows)]
+    if not shown and not any(m.p_value is not None for m in rows):
+        return None
+    return Table(
+        caption="Against the others, unadjusted, and p of the null that no model matters",
+        columns=(
+            Column(head="Model", name=True),
+            *(Column(head=head, right=True) for head, _ in shown),
+            Column(head="p", right=True),
+        ),
+        rows=tuple(
+            (
+                name(m.model),
+                *(
+                    None if getattr(m, field) is None else numbers.estimate(getattr(m, field), unit, places)
+                    for _, field in shown
+                ),
+                numbers.p_value(m.p_value),
+            )
+            for m in rows
+        ),
+    )

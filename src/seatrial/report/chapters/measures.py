@@ -1,11 +1,9 @@
-"""What is behind the answer: sub-dimensions, and each task type's own ranking."""
+"""What is behind the answer: the sub-dimensions of METHODS 3.8."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from seatrial.records import ModelRow, Ranking
 from seatrial.report import numbers, words
@@ -192,105 +190,3 @@ def _records(value: object) -> list[dict[str, Any]]:
     if isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()):
         return [{"name": key, **item} for key, item in value.items()]
     return []
-
-
-def by_type(r: Ranking) -> Section | None:
-    """Each task type's own ranking, compact (METHODS 3.9)."""
-    parts = []
-    for field, groups in r.by.items():
-        panels: list[Panel] = []
-        table_rows: list[tuple[str | None, ...]] = []
-        notes: dict[str, list[str]] = {}
-        for value, sub in groups.items():
-            rows = answer.ordered(sub)
-            unit = words.outcome_unit(r)
-            label = clean(value) or "unknown"
-            if any(m.net_improvement for m in rows):
-                panels.append(
-                    Panel(
-                        title=f"{name(label)} · {numbers.count(sum(m.n_sessions for m in rows))} sessions",
-                        unit=unit,
-                        zero=0.0,
-                        marks=tuple(_type_mark(sub, m) for m in rows),
-                    )
-                )
-            for m in rows:
-                e = m.net_improvement
-                table_rows.append(
-                    (
-                        name(label),
-                        name(m.model),
-                        numbers.rank(m.rank),
-                        numbers.estimate(e, unit) if e else None,
-                        numbers.number(m.mean.value, words.mean_unit(r)) if m.mean else None,
-                        numbers.count(m.n_sessions),
-                        numbers.effective(m.g_effective),
-                    )
-                )
-            for why in dict.fromkeys(
-                w for m in rows for w in (m.why, m.net_improvement.why if m.net_improvement else None) if w
-            ):
-                notes.setdefault(clean(why), []).append(name(label))
-            if sub.design.verdict != r.design.verdict:
-                notes.setdefault(f"verdict {words.VERDICT_NAME[sub.design.verdict].lower()}", []).append(name(label))
-            for text in sub.warnings:
-                notes.setdefault(clean(text), []).append(name(label))
-        title = words.plain_name(clean(field)).lower()
-        if table_rows:
-            parts.append(_type_section(r, title, len(groups), panels, table_rows, listed(notes)))
-    return None if not parts else parts[0] if len(parts) == 1 else Section(heading="By group", parts=tuple(parts))
-
-
-def _type_mark(sub: Ranking, m: ModelRow) -> Mark:
-    e = m.net_improvement
-    text = numbers.number(e.value, words.outcome_unit(sub)) if e else ""
-    return msgspec.structs.replace(answer.mark(sub, m), text=text, why="n/a")
-
-
-def _type_section(
-    r: Ranking,
-    title: str,
-    n_groups: int,
-    panels: list[Panel],
-    rows: list[tuple[str | None, ...]],
-    notes: tuple[str, ...],
-) -> Section:
-    n_models = len(r.models)
-    chart = Chart(
-        title=f"Net improvement by {title}",
-        description=f"One small chart per {title}, one row per model; the table below has all values.",
-        panels=tuple(panels),
-        legend=(
-            ("value", "estimate"),
-            ("interval", "interval, this model and type alone"),
-            ("band", f"all models of the {title} together"),
-        ),
-    )
-    return Section(
-        key="by",
-        heading=f"By {title}",
-        paragraphs=(
-            (
-                f"{n_groups} × {n_models} comparisons: with so many, some look large by chance. Intervals hold within "
-                f"one {title}, not over all of them."
-            ),
-        ),
-        charts=(chart,) if panels else (),
-        tables=(
-            Table(
-                caption=f"Net improvement by {title}",
-                grouped=True,
-                columns=(
-                    Column(head=words.plain_name(title), name=True),
-                    MODEL,
-                    Column(head="Rank", right=True),
-                    Column(head="Points" if words.outcome_unit(r) == "points" else "Net improvement", right=True),
-                    Column(head="Mean", right=True),
-                    Column(head="Sessions", right=True),
-                    Column(head="G*", right=True),
-                ),
-                rows=tuple(rows),
-            ),
-        ),
-        notes=notes,
-    )

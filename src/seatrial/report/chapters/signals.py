@@ -17,7 +17,8 @@ def signals(r: Ranking) -> Section | None:
     if not found:
         return None
     names = [key for key in found if not key.startswith("any_")]
-    counts = [key for key in found if key.startswith("any_")]
+    counts = [key for key in found if key.startswith("any_") and _occurs(rows, key)]
+    never = [words.signal_name(key).lower() for key in found if key.startswith("any_") and not _occurs(rows, key)]
     missing: dict[str, list[str]] = {}
     for m in rows:
         for key in found:
@@ -38,8 +39,13 @@ def signals(r: Ranking) -> Section | None:
         charts=tuple(_signal_chart(rows, group) for group in (names, counts) if group),
         tables=(*tables, coverage) if coverage else tuple(tables),
         items=tuple(f"{words.signal_name(k)}: {words.SIGNAL_MEANS[k]}." for k in names if k in words.SIGNAL_MEANS),
-        notes=listed(missing),
+        notes=listed(missing) + ((f"In no session of any model: {numbers.join(never)}.",) if never else ()),
     )
+
+
+def _occurs(rows: list[ModelRow], key: str) -> bool:
+    found = [m.signals[key].estimate for m in rows if key in m.signals]
+    return any(e is None or e.value > 0 for e in found)
 
 
 def _signal_table(rows: list[ModelRow], names: list[str], tests: tuple[tuple[str, ...], ...]) -> Table:

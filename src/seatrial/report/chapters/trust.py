@@ -1,13 +1,11 @@
-"""How far to trust the answer: null distribution, power, sensitivity, robustness, what was left out, the basis."""
+"""How far to trust the answer: null distribution, power, what was left out, the basis."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from seatrial.records import ModelRow, Ranking
+from seatrial.records import Ranking
 from seatrial.report import numbers, words
 from seatrial.report.chapters import answer
-from seatrial.report.chapters.measures import MODEL, keys
+from seatrial.report.chapters.measures import MODEL
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
@@ -195,143 +193,6 @@ def _numeric(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def sensitivity(r: Ranking) -> Section | None:
-    """How strong an unseen common cause would have to be (METHODS 3.4c)."""
-    rows = [m for m in answer.ordered(r) if m.sensitivity]
-    if not rows:
-        return None
-    maps = [flat(m.sensitivity or {}) for m in rows]
-    names = [key for key in keys(maps, _SENSITIVITY) if any(key in m for m in maps)]
-    plain = [key for key in names if not any(isinstance(m.get(key), str) for m in maps)]
-    notes = {
-        f"{label_of(key.removesuffix('_note'))}: {clean(m[key])}": None
-        for m in maps
-        for key in m
-        if isinstance(m[key], str)
-    }
-    return Section(
-        key="sensitivity",
-        heading="Sensitivity: what could explain this away",
-        paragraphs=(
-            (
-                "Without random assignment something unseen may decide both which model is used and how it goes. "
-                "The larger a number, the stronger such a cause would have to be to explain the association away."
-            ),
-        ),
-        tables=(
-            Table(
-                caption="Sensitivity by model",
-                columns=(MODEL, *(Column(head=label_of(key), right=True) for key in plain)),
-                rows=tuple(
-                    (name(m.model), *(_strength(values.get(key)) for key in plain))
-                    for m, values in zip(rows, maps, strict=True)
-                ),
-            ),
-        ),
-        notes=tuple(notes),
-    )
-
-
-def _strength(value: Any) -> str | None:
-    return None if value is None else f"{value:.2f}" if isinstance(value, float) else clean(numbers.anything(value))
-
-
-_SENSITIVITY: dict[str, str] = {
-    "robustness_value": "Robustness value",
-    "e_value": "E-value",
-    "e_value_limit": "E-value of the interval's limit",
-    "gamma": "Rosenbaum Γ",
-}
-_ROBUSTNESS: dict[str, str] = {
-    "cr3_over_cr1": "CR3/CR1",
-    "bootstrap_median": "Median of the cluster bootstrap",
-    "winsorised": "Outcome winsorised at 10%",
-    "leave_one_stratum_out": "Leaving out one stratum, from / to",
-}
-
-
-def label_of(key: str) -> str:
-    """A detail's label: known ones in words, dotted paths of others spelled out."""
-    known = {**_SENSITIVITY, **_ROBUSTNESS}
-    return known.get(key) or words.plain_name(clean(key).replace(".", ", "))
-
-
-def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested maps as one map with dotted keys."""
-    out: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            out.update(flat(value, f"{prefix}{key}."))
-        else:
-            out[prefix + key] = value
-    return out
-
-
-def robustness(r: Ranking) -> Section | None:
-    """Whether other defensible analyses agree (METHODS 3.5), and what carries the result."""
-    rows = answer.ordered(r)
-    models = {m.model for m in rows}
-    by_model, rest = {}, {}
-    for key, value in r.robustness.items():
-        if isinstance(value, dict) and value and set(value) <= models:
-            by_model[key] = value
-        else:
-            rest[key] = value
-    tables = []
-    if by_model:
-        tables.append(_robustness_table(r, rows, by_model))
-    items = [f"{label_of(key)}: {clean(_scaled(r, key, value))}." for key, value in flat(rest).items()]
-    general = (
-        f"Effective clusters G*: {numbers.effective(r.g_effective)}; the largest cluster holds "
-        f"{numbers.number(r.largest_cluster_share, 'percent')} of the weight."
-    )
-    return Section(
-        key="robustness",
-        heading="Robustness",
-        paragraphs=(general,),
-        items=tuple(items),
-        tables=tuple(tables),
-    )
-
-
-def _robustness_table(r: Ranking, rows: list[ModelRow], by_model: dict[str, dict[str, Any]]) -> Table:
-    return Table(
-        caption="The estimate under other analyses",
-        columns=(
-            MODEL,
-            Column(head="Estimate", right=True),
-            *(Column(head=label_of(key), right=True) for key in by_model),
-        ),
-        rows=tuple(
-            (
-                name(m.model),
-                numbers.number(m.net_improvement.value, words.outcome_unit(r)) if m.net_improvement else None,
-                *(
-                    clean(_scaled(r, key, values[m.model])) if m.model in values else None
-                    for key, values in by_model.items()
-                ),
-            )
-            for m in rows
-        ),
-    )
-
-
-_EFFECTS = ("median", "winsor", "leave", "stratum", "trimmed", "adjusted", "lin", "aipw", "overlap", "bootstrap")
-
-
-def _scaled(r: Ranking, key: str, value: Any) -> str:
-    """A number that is an effect is written in points, anything else as it is."""
-    if any(part in key for part in _EFFECTS) and not any(part in key for part in ("ratio", "share", "n_", "draws")):
-        unit = words.outcome_unit(r)
-        if isinstance(value, float):
-            return numbers.number(value, unit)
-        if isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, float | int) for v in value):
-            return numbers.interval(value[0], value[1], unit)
-        if isinstance(value, dict) and all(isinstance(v, float) for v in value.values()):
-            return ", ".join(f"{k} {numbers.number(v, unit)}" for k, v in value.items())
-    return numbers.anything(value)
-
-
 def dropped(r: Ranking) -> Section:
     """What does not count, how many and why; then the warnings."""
     table = Table(
@@ -353,6 +214,20 @@ def reading(r: Ranking) -> Section:
     return Section(key="reading", heading="How to read this", items=words.reading(r))
 
 
+_BASIS: dict[str, str] = {
+    "seatrial": "seatrial",
+    "n_sessions": "Sessions",
+    "n_scored": "Scored sessions",
+    "n_estimate": "Sessions in the estimate",
+    "n_clusters": "Clusters",
+    "n_tasks": "Tasks",
+    "cluster": "What is a cluster",
+    "draws": "Draws",
+    "where": "Only sessions where",
+    "harnesses": "Agents",
+}
+
+
 def basis(r: Ranking) -> Section:
     """What the numbers rest on (METHODS 3.11)."""
     rows: list[tuple[str | None, ...]] = [
@@ -368,11 +243,13 @@ def basis(r: Ranking) -> Section:
         if key == "window" and isinstance(ends, list | tuple) and len(ends) == 2:
             rows.append(("Window", " to ".join(_moment(v) for v in ends)))
         elif isinstance(value, dict) and any(isinstance(v, dict | list) for v in value.values()):
-            rows.extend((f"{label_of(key)}, {clean(str(k))}", clean(numbers.anything(v))) for k, v in value.items())
+            rows.extend(
+                (f"{plain(key)}, {plain(str(k)).lower()}", clean(numbers.anything(v))) for k, v in value.items()
+            )
         elif key == "seed":
             rows.append(("Seed", str(value)))
         else:
-            rows.append((label_of(key), clean(numbers.anything(value))))
+            rows.append((_BASIS.get(key) or plain(key), clean(numbers.anything(value))))
     return Section(
         key="basis",
         heading="Basis",
@@ -389,6 +266,11 @@ def basis(r: Ranking) -> Section:
 def weights(r: Ranking) -> str:
     """The weights' name, with ``unfitted`` unless they were fitted."""
     return r.weights if r.weights == "fitted" else f"unfitted ({r.weights})" if r.weights != "unfitted" else "unfitted"
+
+
+def plain(key: str) -> str:
+    """A detail's key in words."""
+    return words.plain_name(clean(key))
 
 
 def _moment(value: object) -> str:
