@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from seatrial.records import CallFact, Signal, Span, Step, Trace
@@ -83,12 +84,17 @@ def retries(trace: Trace, turns: Sequence[Turn]) -> list[Signal]:
     return out
 
 
+@lru_cache(maxsize=1024)
+def _hands_over(tool: str) -> bool:
+    return _TRANSFER.search(tool) is not None
+
+
 def transfers(trace: Trace, calls: Sequence[CallFact], settings: SignalSettings) -> list[Signal]:
     """Tool calls that hand the session to a person."""
     steps = {step.index: step for step in trace.steps}
     out = []
     for fact in calls:
-        if fact.tool in settings.escalation_tools or _TRANSFER.search(fact.tool):
+        if fact.tool in settings.escalation_tools or _hands_over(fact.tool):
             step = steps[fact.step]
             out.append(
                 _signal(
@@ -210,7 +216,9 @@ def feedback(trace: Trace) -> list[Signal]:
 
 
 def _ratings(trace: Trace, step: Step, extra: dict[str, Any]) -> list[Signal]:
-    out = []
+    out: list[Signal] = []
+    if not extra:
+        return []
     for key in _FEEDBACK_KEYS:
         if key in extra:
             items = extra[key] if isinstance(extra[key], list) else [extra[key]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from seatrial.records import CallFact, ErrorCause, Signal, Span, Step, ToolCall, ToolResult, Trace
@@ -44,9 +45,19 @@ class Finding(NamedTuple):
     abnormal: bool = False
 
 
+@lru_cache(maxsize=1024)
+def _runs_commands(name: str) -> bool:
+    return _COMMAND_TOOL.search(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _reads_files(name: str) -> bool:
+    return _FILE_TOOL.search(name) is not None
+
+
 def command_text(call: ToolCall) -> str | None:
     """The command line of a command-like tool call, None for other tools."""
-    if not _COMMAND_TOOL.search(call.name):
+    if not _runs_commands(call.name):
         return None
     for key in _COMMAND_KEYS:
         value = call.arguments.get(key)
@@ -164,11 +175,11 @@ def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding
     none = Finding(None, 0.0, "")
     if not text:
         return none
-    heads = {c.head for c in line.commands} | {c.program for c in line.commands} if line else set()
+    heads = {c.head for c in line.commands} | {c.program for c in line.commands} if line else frozenset()
     if line is not None:
         if not (heads & faults.READERS):
-            for what, confidence, pattern in faults.ABNORMAL:
-                found = pattern.search(text)
+            for needle, what, confidence, pattern in faults.ABNORMAL:
+                found = pattern.search(text) if needle in text else None
                 if found:
                     at = re.compile(re.escape(found.group()[:200]))
                     return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
@@ -183,7 +194,7 @@ def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding
         if heads & faults.HTTP_PROGRAMS and faults.DECLARED_JSON.search(text[:500]):
             return _at(result, faults.DECLARED_JSON, _abnormal_finding("the body declares an error", 0.8))
         return none
-    if _FILE_TOOL.search(name):
+    if _reads_files(name):
         return none
     for pattern in (faults.DECLARED_TEXT, faults.DECLARED_JSON):
         if pattern.search(text[:500]):
@@ -272,6 +283,8 @@ def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]
 
 def _pairs(step: Step) -> dict[int, int]:
     """Call position to result position: by id; results without an id follow the order of the calls left over."""
+    if len(step.tool_calls) == len(step.results) == 1 and step.results[0].call_id == step.tool_calls[0].id:
+        return {0: 0}
     by_id = {r.call_id: i for i, r in enumerate(step.results) if r.call_id is not None}
     paired = {p: by_id[c.id] for p, c in enumerate(step.tool_calls) if c.id in by_id}
     loose = [i for i, r in enumerate(step.results) if r.call_id is None]

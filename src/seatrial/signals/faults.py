@@ -113,11 +113,12 @@ COMMAND_NOT_FOUND = re.compile(
     r"^\S*(?:sh|eval\)|line \d+)?:.{0,80}: (?:command )?not found$|^\S*(?:sh|eval\)):(?:\d+:)? command not found: \S+",
     re.MULTILINE,
 )
-ABNORMAL: tuple[tuple[str, float, re.Pattern[str]], ...] = (
-    ("traceback", 0.9, re.compile(r"^[ \t]*Traceback \(most recent call last\):$", re.MULTILINE)),
-    ("command not found", 0.9, COMMAND_NOT_FOUND),
-    ("fatal", 0.85, re.compile(r"^fatal: \S.*", re.MULTILINE)),
-    ("panic", 0.85, re.compile(r"^panic: \S.*", re.MULTILINE)),
+# (needle, name, confidence, pattern): the needle is looked for first, it costs next to nothing.
+ABNORMAL: tuple[tuple[str, str, float, re.Pattern[str]], ...] = (
+    ("Traceback", "traceback", 0.9, re.compile(r"^[ \t]*Traceback \(most recent call last\):$", re.MULTILINE)),
+    ("not found", "command not found", 0.9, COMMAND_NOT_FOUND),
+    ("fatal: ", "fatal", 0.85, re.compile(r"^fatal: \S.*", re.MULTILINE)),
+    ("panic: ", "panic", 0.85, re.compile(r"^panic: \S.*", re.MULTILINE)),
 )
 HTTP_STATUS = re.compile(
     r"^(?:< )?HTTP/[\d.]+ (?P<code>[45]\d\d)\b.*"

@@ -29,12 +29,11 @@ DECISIVE = 2.0
 """A context with more points than this can speak for a kind alone; weaker ones only tip the balance."""
 
 _TAIL = 700
+_QUESTION = re.compile(r"[?？][^\w\n]{0,6}\Z")
 _ASKS = re.compile(
-    r"\?[\s*_`)\"🚀🎯🎉😊]*$|(?:let me know|want me to|would you like|shall i|should i"
-    r"|do you want|which (?:one|option|would|do)|your call|say the word|ready (?:to|for|when)|happy to"
-    r"|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
-    r"|veux-tu|quieres que|deseja)[^\n]{0,200}$",
-    re.IGNORECASE,
+    r"let me know|want me to|would you like|shall i|should i|do you want|which (?:one|option|would|do)|your call"
+    r"|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
+    r"|veux-tu|quieres que|deseja"
 )
 _OFFERS_SHIP = re.compile(
     r"(?:want me to|would you like me to|shall i|should i|do you want me to|ready (?:for me )?to|like me to|i can"
@@ -99,15 +98,16 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     """
     out = []
     tail = before[-_TAIL:].rstrip()
-    if tail and _ASKS.search(tail[-300:]):
+    end = tail[-300:].lower()
+    if tail and (_QUESTION.search(end) or _ASKS.search(end.rsplit("\n", 1)[-1][-240:])):
         out.append("agent-asks")
     if tail and _REPORTS.search(tail):
         out.append("agent-reports")
-    if _AGREES.match(turn) and _OFFERS_SHIP.search(tail[-300:]):
+    if _AGREES.match(turn) and _OFFERS_SHIP.search(end):
         out.append("agrees-to-ship")
     if interrupted:
         out.append("interrupted")
-    if refused or _REFUSED.search(tail[-300:]):
+    if refused or _REFUSED.search(end):
         out.append("refused")
     own = said.replace(MASK, "").strip()
     if own.endswith(("?", "？")):

@@ -1,4 +1,4 @@
-"""Texts to the lexicon's cues, in linear time: RE2 to find them, `re` only to place the evidence.
+"""Texts to the lexicon's cues, in linear time: by RE2.
 
 RE2's ``\\b`` knows ASCII alone, so boundaries are spelled out as "not a letter, digit or underscore".
 """
@@ -114,13 +114,21 @@ class Matcher:
         self.patterns = [lexicon.python_pattern(cue) for cue in lexicon.cue]
         self._said = _First(lexicon, "said")
         self._raw = _First(lexicon, "raw")
-        self._full = [_set([lexicon.re2_pattern(cue)]) for cue in lexicon.cue]
+        self._places = [re2.compile(lexicon.re2_pattern(cue)) for cue in lexicon.cue]
+        self._full = [
+            _set([lexicon.re2_pattern(cue)], from_start=cue.where in ("start", "whole")) for cue in lexicon.cue
+        ]
+        self._short = lru_cache(maxsize=16_384)(self._match)
 
     def match(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         """Positions of the cues that a turn leads with, and of those that stand only behind its lead, ascending.
 
-        `normal` and `said` as `normalise` and `mask` give them.
+        `normal` and `said` as `normalise` and `mask` give them. Short turns ("yes", "commit this") come often and are
+        remembered.
         """
+        return self._short(normal, said) if len(normal) <= 64 else self._match(normal, said)
+
+    def _match(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         texts = {"said": said.encode(), "raw": normal.encode()}
         cues = [c for c in self._said.candidates(texts["said"]) if self._full[c].Match(texts["said"])]
         cues += [c for c in self._raw.candidates(texts["raw"]) if self._full[c].Match(texts["raw"])]
@@ -132,9 +140,12 @@ class Matcher:
         return [c for c in cues if c in front], [c for c in cues if c not in front]
 
     def spans(self, cue: int, normal: str, said: str) -> tuple[int, int] | None:
-        """Where a cue stands (characters of the turn); None if `re` does not find it."""
-        found = self.patterns[cue].search(said if self.lexicon.cue[cue].text == "said" else normal)
-        return found.span(1) if found else None
+        """Where a cue stands first (characters of the turn); None where it does not."""
+        found = self._places[cue].search(said if self.lexicon.cue[cue].text == "said" else normal)
+        if found is None:
+            return None
+        start, end = found.span(1)
+        return int(start), int(end)
 
     def oracle(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         """What `match` must give, by Python's backtracking `re` (tests, benchmarks)."""
@@ -176,11 +187,11 @@ def _literal(word: str, bound: bool) -> str:
     return edge + re.escape(word.lstrip(EDGE))
 
 
-def _set(patterns: list[str]) -> re2.Set:
+def _set(patterns: list[str], *, from_start: bool = False) -> re2.Set:
     options = re2.Options()
     options.max_mem = 64 << 20
     options.log_errors = False
-    built = re2.Set.SearchSet(options)
+    built = re2.Set.MatchSet(options) if from_start else re2.Set.SearchSet(options)
     for pattern in patterns:
         built.Add(pattern)
     built.Compile()

@@ -66,7 +66,9 @@ def _sequence(pattern: str, at: int, *, edge: bool) -> tuple[frozenset[str] | No
 
 
 def _of_run(run: str) -> frozenset[str] | None:
-    return frozenset({run}) if len(run.strip(EDGE + " ")) >= 2 else None
+    word = run.strip(EDGE + " ")
+    rare = word and (word < "\x20" or not word.isascii())
+    return frozenset({run}) if len(word) >= 2 or rare else None
 
 
 def _better(a: frozenset[str] | None, b: frozenset[str] | None) -> frozenset[str] | None:
