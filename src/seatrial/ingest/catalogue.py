@@ -31,6 +31,8 @@ class Entry(NamedTuple):
 
 BUILT_IN: tuple[Entry, ...] = (
     Entry("claude-code", "seatrial.ingest.claude_code", (".jsonl",)),
+    Entry("codex", "seatrial.ingest.codex", (".jsonl",)),
+    Entry("copilot-cli", "seatrial.ingest.copilot_cli", (".jsonl",)),
     Entry("specstory", "seatrial.ingest.specstory", (".md",)),
     Entry("atif", "seatrial.ingest.atif", (".json",)),
     Entry("tau-bench", "seatrial.ingest.tau_bench", (".json",)),
