@@ -49,14 +49,7 @@ def run(
         InputError: `out` holds something that is not an earlier demo, or cannot be written.
     """
     _make_room(out)
-    plans = fleet.plan(sessions, seed)
-    drawn = _assign(plans, out / ASSIGNMENTS, seed)
-
-    def worked(done: int, total: int) -> None:
-        if progress is not None:
-            progress(done, total, "agents at work")
-
-    made = fleet.generate(out / SESSIONS, plans, drawn, progress=worked)
+    made = make_sessions(out, sessions=sessions, seed=seed, progress=progress)
     Store.open(out / STORE, create=True)
     ranked = rank_paths(
         [out / SESSIONS],
@@ -69,6 +62,20 @@ def run(
     demo = _compare(out, ranked.ranking, ranked.data_version, made, level)
     _write_report(demo)
     return demo
+
+
+def make_sessions(out: Path, *, sessions: int, seed: int, progress: ProgressFn | None = None) -> tuple[Worked, ...]:
+    """Plan sessions, draw their arms, and let the fleet work them: logs in ``out/sessions``, the assignment record
+    in ``out/assignments.csv``. What the demo ranks, and anyone may."""
+    out.mkdir(parents=True, exist_ok=True)
+    plans = fleet.plan(sessions, seed)
+    drawn = _assign(plans, out / ASSIGNMENTS, seed)
+
+    def worked(done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total, "agents at work")
+
+    return fleet.generate(out / SESSIONS, plans, drawn, progress=worked)
 
 
 def _make_room(out: Path) -> None:

@@ -34,7 +34,7 @@ def _right(worked: list[Worked]) -> float:
 
 
 def test_an_agent_without_bad_habits_is_always_right() -> None:
-    worked = _work(PERFECT, 80)
+    worked = _work(PERFECT, 150)
     assert _right(worked) == 1.0
     assert {job.kind for w in worked for job in w.plan.jobs} == set(fleet.jobs.KINDS)
     meant = set().union(*(kinds for w in worked for _, kinds in truth.meant(w)))
@@ -178,3 +178,13 @@ def test_true_episodes_and_signals_fit_the_transcript() -> None:
         assert len(found.calls) == sum(len(s.tool_calls) for s in found.trace.steps)
         assert 0.0 <= found.success <= 1.0
         assert len(w.right) == len(found.episodes)
+
+
+def test_the_documented_habits_are_the_agents_habits() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "demo.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+    assert rows[0][2:] == [profile.name for profile in FLEET]
+    documented = {row[0].strip("`"): [float(cell) for cell in row[2:]] for row in rows[2:]}
+    assert documented == {
+        name: [getattr(profile.habits, name) for profile in FLEET] for name in Habits.__struct_fields__
+    }
