@@ -236,7 +236,7 @@ class Store:
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
         self.blobs.sweep()
-        return verify(self, progress)
+        return verify(self.versions, self.blobs, self.delta, progress)
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
@@ -12,10 +11,9 @@ import polars as pl
 from seatrial.errors import SeatrialError
 from seatrial.records import Check, Trace
 from seatrial.records.tables import SESSIONS, TABLES, Table
-from seatrial.store.versions import ORIGIN, Version, link
-
-if TYPE_CHECKING:
-    from seatrial.store.store import Store
+from seatrial.store.blobs import Blobs
+from seatrial.store.delta import DeltaTables
+from seatrial.store.versions import ORIGIN, Version, Versions, link
 
 SHOWN = 20
 """Problems of one kind that are listed one by one."""
@@ -51,20 +49,22 @@ class _Findings:
             self.problems.append(f"{name}: {len(found) - SHOWN} more")
 
 
-def verify(store: Store, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
+def verify(
+    versions: Versions, blobs: Blobs, delta: DeltaTables, progress: Callable[[int, int | None, str], None] | None = None
+) -> Verification:
     """Check blobs, tables and the version log against each other, as of the newest data version."""
     found = _Findings()
-    history = store.versions.all()
+    history = versions.all()
     head = history[-1]
-    broken = {t.name for t in TABLES if not _files(store, t, head, found)}
+    broken = {t.name for t in TABLES if not _files(delta, t, head, found)}
     found.add("version_log", _chain(history), "every version follows from the one before it")
-    rows = [] if SESSIONS.name in broken else _rows(store, head)
-    names = list(store.blobs.names())
+    rows = [] if SESSIONS.name in broken else _rows(delta, head)
+    names = list(blobs.names())
     damaged, wrong = [], []
     by_blob = {blob: session for session, blob in rows}
     for done, name in enumerate(names, 1):
         try:
-            trace = msgspec.json.decode(store.blobs.get(name), type=Trace)
+            trace = msgspec.json.decode(blobs.get(name), type=Trace)
         except (SeatrialError, msgspec.DecodeError) as error:
             damaged.append(f"blob {name}: {error}")
         else:
@@ -80,7 +80,7 @@ def verify(store: Store, progress: Callable[[int, int | None, str], None] | None
     superseded = loose & {blob for version in history for blob in version.superseded}
     for table in TABLES:
         if table.name not in broken:
-            _table(store, table, head, None if SESSIONS.name in broken else {s for s, _ in rows}, found)
+            _table(delta, table, head, None if SESSIONS.name in broken else {s for s, _ in rows}, found)
     return Verification(
         ok=not found.problems,
         data_version=head.stamp,
@@ -101,15 +101,15 @@ def _chain(history: list[Version]) -> list[str]:
     return wrong if history[0] == ORIGIN else ["the version log does not begin at its origin"]
 
 
-def _files(store: Store, table: Table, head: Version, found: _Findings) -> bool:
+def _files(delta: DeltaTables, table: Table, head: Version, found: _Findings) -> bool:
     """Can the table be read at all? Says what is wrong with its files if not."""
     at = head.tables.get(table.name)
     wrong = []
     if at is not None:
         try:
-            wrong = [f"table {table.name}: {what}" for what in store.delta.damaged(table, at)]
+            wrong = [f"table {table.name}: {what}" for what in delta.damaged(table, at)]
             if not wrong:
-                store.table(table.name, version=head.number, ordered=False).collect(engine="streaming")
+                delta.scan(table, head.tables.get(table.name)).collect(engine="streaming")
         except (SeatrialError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             wrong = [f"table {table.name} cannot be read: {error}"]
     if wrong:
@@ -117,14 +117,14 @@ def _files(store: Store, table: Table, head: Version, found: _Findings) -> bool:
     return not wrong
 
 
-def _rows(store: Store, head: Version) -> list[tuple[str, str]]:
-    frame = store.table(SESSIONS.name, version=head.number).select("session", "blob").collect()
+def _rows(delta: DeltaTables, head: Version) -> list[tuple[str, str]]:
+    frame = delta.scan(SESSIONS, head.tables.get(SESSIONS.name)).select("session", "blob").collect()
     return list(frame.iter_rows())
 
 
-def _table(store: Store, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
+def _table(delta: DeltaTables, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
     columns = list(dict.fromkeys((*table.key, "session")))
-    frame = store.table(table.name, version=head.number, ordered=False).select(columns).collect()
+    frame = delta.scan(table, head.tables.get(table.name)).select(columns).collect()
     doubled = frame.group_by(table.key).len().filter(pl.col("len") > 1).sort(table.key)
     problems = [f"table {table.name}: key {row} stands {n} times" for *row, n in doubled.iter_rows()]
     if sessions is not None:
