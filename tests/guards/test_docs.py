@@ -28,12 +28,11 @@ def pages() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from seatrial.examples import fleet
+    from seatrial.flows import demo
 
     folder = tmp_path_factory.mktemp("docs")
-    fleet.generate(folder / "sessions", n=120, seed=3)
-    for arms in (folder / "sessions").glob("*.csv"):
-        arms.rename(folder / "arms.csv")
+    demo.make_sessions(folder, sessions=120, seed=3)
+    (folder / demo.ASSIGNMENTS).rename(folder / "arms.csv")
     return folder
 
 
