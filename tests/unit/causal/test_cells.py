@@ -53,7 +53,8 @@ def test_influence_predicts_what_a_small_reweighting_does() -> None:
     for i in (0, 3, 7):
         w = np.where(g == i, 1 + eps, 1.0)
         n_s = np.array([w[s == j].sum() for j in range(4)])
-        mean = np.array([[np.average(y[(s == a) & (k == b)], weights=w[(s == a) & (k == b)]) for b in range(3)] for a in range(4)])
+        cell = [[(s == a) & (k == b) for b in range(3)] for a in range(4)]
+        mean = np.array([[np.average(y[m_], weights=w[m_]) for m_ in row] for row in cell])
         moved = n_s / n_s.sum() @ mean
         assert m.influence is not None
         assert (moved - m.mean) / eps == pytest.approx(m.influence[i], abs=1e-5)

@@ -94,9 +94,7 @@ def test_balance_is_uniform_under_a_fair_draw() -> None:
     rng = np.random.default_rng(5)
     stratum = np.repeat([0, 1, 2], [30, 50, 20])
     x = np.column_stack([rng.normal(size=100), rng.random(100) < 0.3])
-    ps = [
-        balance.omnibus_balance(x, rng.permutation(np.arange(100) % 3), stratum, seed=i)[2] for i in range(60)
-    ]
+    ps = [balance.omnibus_balance(x, rng.permutation(np.arange(100) % 3), stratum, seed=i)[2] for i in range(60)]
     assert kstest(ps, "uniform").pvalue > 0.01
 
 

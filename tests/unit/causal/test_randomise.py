@@ -19,9 +19,7 @@ HALF = np.array([0.5, 0.5])
 
 
 def _analysis(frame: pl.DataFrame) -> effect.Analysis:
-    found = effect.stratified(
-        prepare.sample(prepare.complete(frame.rename({"outcome": "_y"}))), observational=False
-    )
+    found = effect.stratified(prepare.sample(prepare.complete(frame.rename({"outcome": "_y"}))), observational=False)
     assert found is not None
     return found
 

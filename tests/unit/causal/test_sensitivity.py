@@ -68,7 +68,7 @@ def test_gamma_is_one_without_an_effect_and_near_fisher_with_one() -> None:
 def _net_benefit_by_pairs(frame: pl.DataFrame, m: str) -> float:
     total = 0.0
     arms = sorted(frame["arm"].unique().to_list())
-    for (kind,), part in frame.group_by("task_type"):
+    for _kind, part in frame.group_by("task_type"):
         mine = part.filter(pl.col("arm") == m)["outcome"].to_list()
         inner = 0.0
         for other in arms:

@@ -13,7 +13,10 @@ from seatrial.causal.strata import base_strata, components, difficulty_order, la
 from seatrial.causal.uncertainty import net_coefficients
 
 
-def _sample(rows: list[tuple[str, str, str, str, int]], p: dict[tuple[str, str], float] | None = None) -> prepare.Sample:
+Rows = list[tuple[str, str, str, str, int]]
+
+
+def _sample(rows: Rows, p: dict[tuple[str, str], float] | None = None) -> prepare.Sample:
     """(task_type, difficulty, epoch, arm, count) to a sample of sessions that are their own clusters."""
     out = []
     for kind, hard, epoch, arm, count in rows:
