@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from seatrial.canon import canonical
-from seatrial.privacy import checks
 from seatrial.privacy.patterns import GATE, PLACEHOLDER, RULES, Rule
 from seatrial.records.trace import Step, ToolCall, ToolResult, Trace, Usage
 
@@ -319,4 +318,4 @@ def mask_home(path: str) -> str:
     return b"".join([*out, buf[last:]]).decode("utf-8", "surrogatepass")
 
 
-__all__ = ["VERSION", "Redactor", "checks", "mask_home", "redact", "redact_text", "reserved"]
+__all__ = ["VERSION", "Redactor", "mask_home", "redact", "redact_text", "reserved"]

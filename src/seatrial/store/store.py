@@ -196,6 +196,7 @@ class Store:
         else:
             replaced = set(replace_sessions)
         self.blobs.sync()
+        self.blobs.sweep()
         with self.writing():
             head = self.versions.head()
             at, content = dict(head.tables), {}
@@ -235,7 +236,6 @@ class Store:
 
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
-        self.blobs.sweep()
         return verify(self.versions, self.blobs, self.delta, progress)
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -335,3 +337,25 @@ def test_superseded_and_unreferenced_blobs_are_told_apart(store: Store, trace: M
     store.put(trace("s9"))
     result = store.verify()
     assert (result.ok, result.blobs, result.superseded, result.unreferenced) == (True, 3, 1, 1)
+
+
+def test_what_a_crash_left_in_the_scratch_folder_is_swept_after_an_hour(store: Store, trace: Make, put: Put) -> None:
+    put(store, [trace("s1")])
+    old, new = (store.path / "blobs" / "scratch" / name for name in (".1-a.tmp", ".2-b.tmp"))
+    for path in (old, new):
+        path.write_bytes(b"part")
+    os.utime(old, (time.time() - 7200, time.time() - 7200))
+    assert store.verify().blobs == 1
+    put(store, [trace("s2")])
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_reading_takes_no_lock_and_writing_says_when_it_cannot(store: Store, trace: Make, put: Put) -> None:
+    put(store, [trace("s1")])
+    (store.path / "lock").unlink()
+    (store.path / "lock").mkdir()
+    assert Store.open(store.path).trace("s1") == trace("s1")
+    assert store.verify().ok
+    with pytest.raises(StoreError, match="cannot be written"):
+        put(store, [trace("s2")])
