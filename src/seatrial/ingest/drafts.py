@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from seatrial.ingest.messages import total
 from seatrial.records import EventClass, Step, ToolCall, ToolResult, Totals, Usage
 
@@ -115,15 +117,7 @@ class Thread:
 
 
 def _orphan(result: ToolResult) -> ToolResult:
-    return ToolResult(
-        outcome=result.outcome,
-        exit_code=result.exit_code,
-        text=result.text,
-        truncated=result.truncated,
-        time=result.time,
-        subagents=result.subagents,
-        extra=result.extra | {"call_id": result.call_id},
-    )
+    return msgspec.structs.replace(result, call_id=None, extra=result.extra | {"call_id": result.call_id})
 
 
 def added(a: Usage, b: Usage) -> Usage:
@@ -155,6 +149,11 @@ def totals(steps: tuple[Step, ...], usage: Usage | None = None) -> Totals:
     times = [t for step in own for t in (step.time, *(result.time for result in step.results)) if t is not None]
     wall = round(max(times) - min(times), 6) if len(times) > 1 else None
     return Totals(usage=usage if usage is not None else total(steps), wall=wall)
+
+
+def with_cost(usage: Usage, cost: float | None) -> Usage:
+    """A usage with the money that the source recorded for the whole; None: as it is."""
+    return usage if cost is None else msgspec.structs.replace(usage, cost_usd=cost)
 
 
 def rest(source: dict[str, Any], *known: str) -> dict[str, Any]:
