@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.errors import UsageError
@@ -14,10 +14,13 @@ from seatrial.records import ToolCall, WorldStart
 from seatrial.world import MemoryWorld, differences, mask
 from seatrial.world.difference import Path
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Nested states take a while to draw on a loaded machine; that is no fault of theirs."""
+
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.text("ab", max_size=3)
 KEYS = st.text("abc", min_size=1, max_size=2)
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
 )
 STATES = st.dictionaries(KEYS, JSON, max_size=4)
 PATHS = st.lists(st.lists(KEYS | st.just("*") | st.sampled_from("012"), min_size=1, max_size=3).map(tuple), max_size=3)
@@ -56,6 +59,7 @@ def _memory(state: dict[str, Any], volatile: tuple[Path, ...] = ()) -> MemoryWor
     return world
 
 
+@PATIENT
 @given(STATES, STATES, PATHS)
 def test_equal_hashes_exactly_when_nothing_differs(
     one: dict[str, Any], two: dict[str, Any], volatile: list[Path]
@@ -65,6 +69,7 @@ def test_equal_hashes_exactly_when_nothing_differs(
     assert same == (differences(one, two, masks) == ())
 
 
+@PATIENT
 @given(STATES, STATES, PATHS)
 def test_masked_states_differ_where_the_states_do(
     one: dict[str, Any], two: dict[str, Any], volatile: list[Path]
@@ -73,6 +78,7 @@ def test_masked_states_differ_where_the_states_do(
         assert differences(one, two, volatile) == differences(mask(one, volatile), mask(two, volatile))
 
 
+@PATIENT
 @given(STATES, STATES)
 def test_a_difference_read_backwards_is_its_mirror(one: dict[str, Any], two: dict[str, Any]) -> None:
     mirror = {"added": "removed", "removed": "added", "changed": "changed"}
@@ -88,7 +94,7 @@ def test_the_whole_state_cannot_be_volatile() -> None:
         differences({}, {}, [()])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(PATIENT, max_examples=60)
 @given(st.lists(CALLS, max_size=6), st.lists(CALLS, min_size=1, max_size=6), st.integers(0, 5))
 def test_a_restored_world_goes_on_as_the_first_one_did(
     before: list[ToolCall], after: list[ToolCall], seed: int
@@ -110,7 +116,7 @@ def test_a_restored_world_goes_on_as_the_first_one_did(
     assert [other.call(call) for call in after] == first
 
 
-@settings(max_examples=40, deadline=None)
+@settings(PATIENT, max_examples=40)
 @given(st.lists(CALLS, max_size=8), st.integers(0, 5))
 def test_the_same_start_and_calls_give_the_same_run(calls: list[ToolCall], seed: int) -> None:
     runs = []
@@ -121,7 +127,7 @@ def test_the_same_start_and_calls_give_the_same_run(calls: list[ToolCall], seed:
     assert runs[0] == runs[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(PATIENT, max_examples=60)
 @given(st.lists(CALLS, max_size=8))
 def test_reads_and_refusals_change_nothing_that_is_not_volatile(calls: list[ToolCall]) -> None:
     world = workspace.world(0, fault_rate=0.3)
