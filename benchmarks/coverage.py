@@ -18,9 +18,8 @@ from coverage_designs import grid, measure
 def main() -> None:
     replicates = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     print(f"{replicates} replicates; Monte Carlo error of a coverage of 95%: {math.sqrt(0.0475 / replicates):.2%}")
-    print(
-        f"{'design':30s} {'CR3 t':>7s} {'CR1 z':>7s} {'width':>7s} {'G*_k':>6s} {'warned':>7s} {'refused':>7s} {'s':>5s}"
-    )
+    heads = ("CR3 t", "CR1 z", "width", "G*_k", "warned", "refused", "s")
+    print(f"{'design':30s}" + "".join(f"{head:>8s}" for head in heads))
     for design in grid():
         start = time.perf_counter()
         m = measure(design, replicates, seed=1)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seatrial.causal.assign import Assigner
-    from seatrial.causal.monitor import monitor
     from seatrial.causal.power import plan
     from seatrial.causal.ranking import rank
     from seatrial.causal.sampling import sample
+    from seatrial.causal.watching import monitor
 
-_WHERE = {"Assigner": "assign", "monitor": "monitor", "plan": "power", "rank": "ranking", "sample": "sampling"}
+_WHERE = {"Assigner": "assign", "monitor": "watching", "plan": "power", "rank": "ranking", "sample": "sampling"}
 
 __all__ = ["Assigner", "monitor", "plan", "rank", "sample"]
 

@@ -7,6 +7,7 @@ import polars as pl
 from scipy import special
 
 from seatrial.causal import cells
+from seatrial.causal.cells import tally
 from seatrial.causal.prepare import Codes, Floats, Sample
 from seatrial.causal.uncertainty import contrasts, net_coefficients
 from seatrial.records import OUTCOMES, CoverageRow, SignalRate
@@ -49,7 +50,10 @@ def rates(everyone: Sample, level: float) -> dict[str, dict[str, SignalRate]]:
 
 
 def equality_p(values: Floats, sample: Sample) -> float | None:
-    """p-value that all arms have one mean, by a cluster-robust Wald F test (CR1); None when it cannot be tested."""
+    """p-value that all arms have one mean, by a cluster-robust Wald F test (CR1); None when it cannot be tested.
+
+    Where arms differ without spread the plain chi-square is given: no cluster-robust error exists there.
+    """
     k_count = len(sample.arms)
     if k_count < 2 or sample.n_clusters <= k_count or np.bincount(sample.arm, minlength=k_count).min() == 0:
         return None
@@ -59,10 +63,23 @@ def equality_p(values: Floats, sample: Sample) -> float | None:
     m = cells.moments(cells.build(sample.cluster, one, sample.arm, values, n_strata=1, n_arms=k_count))
     each = contrasts(m, net_coefficients(np.full(k_count, 1.0 / k_count))[:-1])
     cov = each.coefficients @ m.cr1 @ each.coefficients.T
-    if np.linalg.matrix_rank(cov, hermitian=True) < k_count - 1:
-        return None
-    wald = float(each.value @ np.linalg.solve(cov, each.value)) / (k_count - 1)
-    return float(special.fdtrc(k_count - 1, sample.n_clusters - 1, wald))
+    roots, vectors = np.linalg.eigh(cov)
+    live = roots > 1e-12 * max(float(roots.max()), 1e-300)
+    along, beyond = vectors[:, live].T @ each.value, vectors[:, ~live].T @ each.value
+    if np.abs(beyond).max(initial=0.0) > 1e-9:
+        # Arms that differ without any spread (all here, none there): a Wald test divides by 0.
+        return _plain_p(values, sample)
+    rank = int(live.sum())
+    wald = float((along**2 / roots[live]).sum()) / rank
+    return float(special.fdtrc(rank, sample.n_clusters - 1, wald))
+
+
+def _plain_p(values: Floats, sample: Sample) -> float:
+    """Chi-square that arms share one mean, clusters ignored: sum_k n_k (mean_k - mean)^2 / variance."""
+    k_count = len(sample.arms)
+    n, total = tally(sample.arm, None, k_count), tally(sample.arm, values, k_count)
+    value = float((n * (total / n - values.mean()) ** 2).sum() / values.var())
+    return float(special.chdtrc(k_count - 1, value))
 
 
 def table(everyone: Sample, outcome: str, y: pl.Series) -> tuple[CoverageRow, ...]:

@@ -12,7 +12,6 @@ from seatrial.causal import prepare
 from seatrial.causal.strata import base_strata, components, difficulty_order, ladder, manski
 from seatrial.causal.uncertainty import net_coefficients
 
-
 Rows = list[tuple[str, str, str, str, int]]
 
 
