@@ -101,6 +101,8 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     end = tail[-300:].lower()
     if tail and (_QUESTION.search(end) or _ASKS.search(end.rsplit("\n", 1)[-1][-240:])):
         out.append("agent-asks")
+        if said.startswith(("no ", "no,", "no.", "nope", "nein", "non,", "não", "no\n")):
+            out.append("answers-no")
     if tail and _REPORTS.search(tail):
         out.append("agent-reports")
     if _AGREES.match(turn) and _OFFERS_SHIP.search(end):

@@ -21,6 +21,7 @@ CONTEXTS = (
     "agrees-to-ship",
     "interrupted",
     "refused",
+    "answers-no",
     "is-question",
     "short",
     "long",
