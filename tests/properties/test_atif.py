@@ -17,7 +17,7 @@ from seatrial.records import Provenance, Trace
 
 HERE = Provenance(format="atif", reader="atif", reader_version="1")
 quiet = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

@@ -30,9 +30,9 @@ ANSWER = {
 }
 
 
-def load(path: Path, text: str) -> tuple[list[Trace], FileReport]:
+def load(path: Path, text: str, format: str = "auto") -> tuple[list[Trace], FileReport]:
     path.write_text(text)
-    reading = read_file(path)
+    reading = read_file(path, format=format)
     traces = list(reading)
     assert reading.report.format == "openai-chat"
     assert reading.report.n_bytes == path.stat().st_size
@@ -106,7 +106,7 @@ def test_results_in_a_user_turn_are_no_persons_words(tmp_path: Path) -> None:
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "no", "is_error": True}]},
         {"role": "user", "content": [{"type": "text", "text": "thanks"}]},
     ]
-    (trace,), _ = load(tmp_path / "a.json", json.dumps({"messages": messages}))
+    (trace,), _ = load(tmp_path / "a.json", json.dumps({"messages": messages}), "openai-chat")
     agent, person = trace.steps
     assert agent.tool_calls[0].arguments == {"a": 1}
     assert (agent.results[0].call_id, agent.results[0].outcome, agent.results[0].text) == ("t", "error", "no")
