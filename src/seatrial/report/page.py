@@ -163,7 +163,7 @@ def _content(s: Section, ident: str, depth: int, verdict: Ranking | None) -> Ite
     if s.checks:
         yield el("ul", {"class": "checks"}, [_check(check) for check in s.checks])
     for i, chart in enumerate(s.charts):
-        yield _figure(chart, f"{ident}-c{i}", min(depth + 1, 4))
+        yield _figure(chart, f"{ident}-c{i}", min(depth + 1, 4), titled=len(s.charts) > 1)
     if s.items and not special:
         yield el("ul", None, [_item(text) for text in s.items])
     for i, table in enumerate(t for t in s.tables if t.only != "terminal"):
@@ -210,11 +210,12 @@ def _check(check: Check) -> Markup:
     )
 
 
-def _figure(chart: Chart, ident: str, heading: int) -> Markup:
+def _figure(chart: Chart, ident: str, heading: int, *, titled: bool) -> Markup:
     legend = [el("li", None, svg.glyph(layer), clean(text)) for layer, text in chart.legend]
     return el(
         "figure",
         None,
+        el("figcaption", None, clean(chart.title)) if titled else None,
         el("ul", {"class": "legend", "aria-label": "Legend"}, legend) if legend else None,
         svg.figure(chart, ident, heading),
     )

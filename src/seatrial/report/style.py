@@ -106,6 +106,7 @@ footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:1rem;font-si
 
 _CHARTS: Final = """
 figure{margin:1.2rem 0;padding:0}
+figcaption{font-weight:600;margin:0 0 .3rem}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.3rem;font-size:.88rem;color:var(--soft);margin:0 0 .5rem;padding:0;
 list-style:none}
 .legend li{margin:0;display:flex;gap:.45rem;align-items:center}

@@ -230,7 +230,12 @@ def _table(table: Table, heading: str) -> RenderableType:
             )
         before: str | None = ""
         for row in table.rows:
-            cells = [Text(_cell(row[j], table.columns[j].name)) for j in picked]
+            shown = [_cell(row[j], table.columns[j].name) for j in picked]
+            if table.grouped:
+                shown = [
+                    clip(t, w) if table.columns[j].name else t for t, j, w in zip(shown, picked, widths, strict=True)
+                ]
+            cells = [Text(text) for text in shown]
             if table.grouped and row[0] == before:
                 cells[0] = Text("")
             before = row[0]

@@ -96,7 +96,7 @@ def _dimension_chart(rows: list[ModelRow], names: list[str]) -> Chart:
                 unit=unit,
                 title=label,
                 zero=0.0 if unit == "points" else None,
-                domain=(0.0, 1.0) if unit == "percent" else None,
+                domain=(0.0, 1.0) if key in words.DIMENSIONS and unit != "points" else None,
             )
         )
     return Chart(

@@ -22,7 +22,8 @@ def repeats(r: Ranking) -> Section | None:
     notes += [
         f"{name(row.model)}: {sum(row.counts.excluded.values())} of {row.counts.n_planned} attempts excluded "
         f"({', '.join(f'{n} {s}' for s, n in row.counts.excluded.items())}); the pass rate would lie between "
-        f"{numbers.number(row.counts.worst, 'percent')} and {numbers.number(row.counts.best, 'percent')} had all failed or passed"
+        f"{numbers.number(row.counts.worst, 'percent')} and {numbers.number(row.counts.best, 'percent')} "
+        "had all failed or passed"
         for row in r.repeats
         if row.counts.excluded
     ]

@@ -13,7 +13,7 @@ from seatrial.report.chapters.measures import MODEL, listed
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
-_COUNTED = re.compile(r"^[\d.,]+ (?=effective clusters, fewer than)")
+_COUNTED = re.compile(r"^[\d.,]+ effective clusters, (fewer than \d+)")
 
 
 def by_type(r: Ranking) -> Section | None:
@@ -117,7 +117,7 @@ def _reasons(r: Ranking, groups: dict[str, Ranking]) -> tuple[str, ...]:
         reasons = [w for m in sub.models for w in (m.why, m.net_improvement.why if m.net_improvement else None) if w]
         if sub.design.verdict != r.design.verdict:
             reasons.insert(0, f"design verdict {words.VERDICT_NAME[sub.design.verdict].lower()}")
-        for why in dict.fromkeys(_COUNTED.sub("", clean(why)) for why in reasons):
+        for why in dict.fromkeys(_COUNTED.sub(r"\1 effective clusters", clean(why)) for why in reasons):
             found.setdefault(why, []).append(name(value))
     return listed(found)
 
