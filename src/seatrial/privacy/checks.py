@@ -53,8 +53,8 @@ def secret_span(buf: bytes, start: int, end: int, name: bytes, *, quoted: bool, 
     value = buf[start:end]
     if len(value) < 6 or (not quoted and buf[end : end + 1] in (b"(", b"[", b"{")):
         return None
-    if value.startswith(_REFERENCES) or b"://" in value or value.startswith((b"/", b"./", b"~")):
-        return None
+    if value.startswith((*_REFERENCES, b"/", b"./", b"~", b"*")) or b"://" in value or b"***" in value:
+        return None  # a reference, a path, emphasis, or masked already
     digits = sum(c in _DIGITS for c in value)
     letters = sum(0x41 <= (c & 0xDF) <= 0x5A for c in value)
     symbols = len(value) - digits - letters

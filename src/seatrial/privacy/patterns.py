@@ -55,8 +55,10 @@ def _bearer(buf: bytes, match: Any) -> Span | None:
     return (start, end) if checks.looks_random(buf[start:end]) else None
 
 
-def _group(buf: bytes, match: Any) -> Span | None:
-    return match.span(1)  # type: ignore[no-any-return]
+def _credentials(buf: bytes, match: Any) -> Span | None:
+    start, end = match.span(1)
+    password = buf[start:end].split(b":", 1)[1]
+    return None if password.startswith((b"$", b"[", b"{", b"%", b"*")) else (start, end)
 
 
 def _assigned(buf: bytes, match: Any) -> Span | None:
@@ -122,7 +124,7 @@ _SECRET_NAMES = (
 _GAP = r"(?:\s|\\[nr])*"
 _KEY_NAME = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
 # Headers and base64 lines only, never "anything up to END": a hostile text of many BEGINs stays linear.
-_KEY_BLOCK = rf"-----BEGIN {_KEY_NAME}(?:{_GAP}(?:[A-Za-z]+(?:-[A-Za-z]+)?: [^\n\\]*|[A-Za-z0-9+/=]{{16,}}))+"
+_KEY_BLOCK = rf"-----BEGIN {_KEY_NAME}(?:{_GAP}(?:[A-Za-z]+(?:-[A-Za-z]+)?: [^\n\x00\\]*|[A-Za-z0-9+/=]{{16,}}))+"
 _KEY_TAIL = rf"(?:{_GAP}[A-Za-z0-9+/=]+)?{_GAP}-----END {_KEY_NAME}"
 
 RULES: tuple[Rule, ...] = (
@@ -132,7 +134,7 @@ RULES: tuple[Rule, ...] = (
         _whole,
         (b"PRIVATE KEY",),
     ),
-    Rule("TOKEN", _rx(r"[a-z][a-z0-9+.-]*://([^\s\x00/:@'\"<>]*:[^\s\x00/@'\"<>]+)@"), _group, (b"://",)),
+    Rule("TOKEN", _rx(r"[a-z][a-z0-9+.-]*://([^\s\x00/:@'\"<>]*:[^\s\x00/@'\"<>]+)@"), _credentials, (b"://",)),
     Rule("TOKEN", _rx(r"eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?[A-Za-z0-9_-]*"), _free, (b"eyJ",)),
     Rule(
         "KEY",
@@ -169,7 +171,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "SECRET",
         _rx(
-            rf"(?i)({_SECRET_NAMES})[0-9]*\\*[\"'`]?\s*(:=|=>|=|:)\s*\\*[\"'`]?"
+            rf"(?i)({_SECRET_NAMES})[0-9]*\\*[\"'`]?[ \t]*(:=|=>|=|:)[ \t]*\\*[\"'`]?"
             r"([^\s\x00\"'`,;<>(){}\[\]|\\]{6,})",
         ),
         _assigned,
@@ -178,7 +180,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "SECRET",
         _rx(
-            rf"(?i)--({_SECRET_NAMES})(\s+)[\"']?([^\s\x00\"'`,;<>(){{}}\[\]|\\-][^\s\x00\"'`,;<>(){{}}\[\]|\\]{{5,}})"
+            rf"(?i)--({_SECRET_NAMES})([ \t]+)[\"']?"
+            r"([^\s\x00\"'`,;<>(){}\[\]|\\-][^\s\x00\"'`,;<>(){}\[\]|\\]{5,})"
         ),
         _assigned,
         (b"--",),
@@ -208,7 +211,7 @@ RULES: tuple[Rule, ...] = (
         "PHONE",
         _rx(
             r"(?i)(?:phone|mobile|telephone|tel|cell|fax|whatsapp)(?:[ _-]?(?:number|no|num))?\.?\\*[\"']?"
-            r"\s*(?::|=|is)?\s*\\*[\"']?(\+?\(?[0-9][0-9 ().-]{5,24}[0-9])"
+            r"[ \t]*(?::|=|is)?[ \t]*\\*[\"']?(\+?\(?[0-9][0-9 ().-]{5,24}[0-9])"
         ),
         _named_phone,
     ),
