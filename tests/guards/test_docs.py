@@ -45,7 +45,10 @@ def blocks(page: Path) -> list[tuple[str, str, int]]:
 def test_blocks_name_a_known_language(page: Path) -> None:
     fences = re.findall(r"^```(.*)$", page.read_text(), re.M)
     opening = fences[0::2]
-    assert all(name.split()[0] in RUN | SHOWN if name.split() else "methods" in page.name or "house" in page.name for name in opening), opening
+    assert all(
+        name.split()[0] in RUN | SHOWN if name.split() else "methods" in page.name or "house" in page.name
+        for name in opening
+    ), opening
 
 
 def run_shell(code: str, folder: Path, where: str) -> None:
@@ -77,7 +80,7 @@ def test_every_block_runs(page: Path, fleet: Path, tmp_path: Path, monkeypatch: 
         if language == "sh":
             run_shell(code, tmp_path, where)
         elif language == "python":
-            exec(compile("\n" * line + code, where, "exec"), namespace)
+            exec(compile("\n" * line + code, where, "exec"), namespace)  # noqa: S102
 
 
 def test_every_relative_link_resolves() -> None:

@@ -25,7 +25,9 @@ def test_every_room_stands_on_a_floor() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contract = next(c for c in config["tool"]["importlinter"]["contracts"] if c["id"] == "floors")
     placed = {name.strip(" ()") for floor in contract["layers"] for name in floor.split("|")}
-    rooms = {p.stem for p in SOURCE.iterdir() if p.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed"}}
+    rooms = {
+        p.stem for p in SOURCE.iterdir() if p.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed"}
+    }
     assert rooms <= placed
 
 

@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 FORBIDDEN = {
-    "an address of a package index": re.compile(rb"(extra-)?index-url *=|https?://[^ \"]*/(simple|packages/[0-9a-f]{2})/"),
+    "an address of a package index": re.compile(
+        rb"(extra-)?index-url *=|https?://[^ \"]*/(simple|packages/[0-9a-f]{2})/"
+    ),
     "a path of one machine": re.compile(rb"(^|[^A-Za-z0-9_.<{])/(work|farm|root)/[a-z]"),
 }
 

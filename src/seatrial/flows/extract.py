@@ -133,7 +133,7 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
         "prompt_chars": None if first is None else len(first.text),
         "cost_usd": usage.cost_usd,
         "latency_s": trace.totals.wall,
-        "tokens": sum(tokens) if tokens else None,
+        "tokens": sum(tokens) if tokens else trace.totals.extra.get("tokens"),
     }
 
 

@@ -45,6 +45,33 @@ class RankRun(msgspec.Struct, frozen=True, kw_only=True):
     data_version: str
 
 
+def rank(
+    *paths: str | Path,
+    store: str | Path | None = None,
+    assignments: str | Path | None = None,
+    options: RankOptions = RankOptions(),
+    user: str | None = None,
+) -> Ranking:
+    """Rank the models found in session files or folders, or in a store (METHODS 3).
+
+    `assignments` is the record of drawn arms (CSV), without which nothing is called causal; `user` names the one
+    person behind all sessions. A store is written to when paths are given too.
+
+    Raises:
+        EvidenceError: nothing was left to rank.
+        InputError: a path or the assignments cannot be read.
+        UsageError: neither paths nor a store were given.
+    """
+    run = rank_paths(
+        [Path(p) for p in paths],
+        options=options,
+        assignments=Path(assignments) if assignments is not None else None,
+        store=Path(store) if store is not None else None,
+        user=user,
+    )
+    return run.ranking
+
+
 def rank_paths(
     paths: Sequence[Path],
     *,
@@ -69,7 +96,7 @@ def rank_paths(
     if not paths and store is None:
         raise UsageError("nothing to rank", hint="give files or folders, or --store DIR")
     with ExitStack() as stack:
-        opened = Store.open(store) if store is not None else stack.enter_context(temporary_store())
+        opened = Store.open(store, create=bool(paths)) if store is not None else stack.enter_context(temporary_store())
         read = None
         if paths:
             read = intake.ingest(

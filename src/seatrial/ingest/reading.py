@@ -18,7 +18,8 @@ class FileReading:
     """The traces of one file, to be iterated once; `report` is there when the iteration has ended.
 
     A file that cannot be opened, or that no reader recognises, gives no trace, a report of status ``refused``
-    and its error in `refused`. A reader that breaks loses the rest of the file, with the reason in the report.
+    and its error in `refused`; so has a file that its reader refused before the first trace (status ``skipped``).
+    A reader that breaks loses the rest of the file, with the reason in the report.
     """
 
     def __init__(self, path: Path, *, format: str | None, seen: Callable[[str], bool] | None) -> None:
@@ -62,6 +63,7 @@ class FileReading:
         self.format = reader.name
         n_traces = n_steps = 0
         broke: str | None = None
+        line: int | None = None
         try:
             for trace in reader.read(self.path, self._log):
                 n_traces += 1
@@ -70,12 +72,15 @@ class FileReading:
         except OSError as error:
             broke = f"could not be read: {error.strerror or error}"
         except InputError as error:
-            broke = f"{error.message}" + (f" ({error.hint})" if error.hint else "")
+            broke, line = error.message + (f" ({error.hint})" if error.hint else ""), error.line
+            if not n_traces:
+                error.file = str(self.path)
+                self.refused = error
         except Exception as error:  # a reader is plugged in: its breaking is a finding about the file, not ours
             broke = f"the reader {reader.name} {reader.version} broke: {type(error).__name__}: {error}"
         rest = size - self._log.accounted
         if broke is not None:
-            self._log.skip(None, broke, max(rest, 0))
+            self._log.skip(line, broke, max(rest, 0))
         elif rest > 0:
             self._log.skip(None, f"the reader {reader.name} did not account for these bytes", rest)
         why = None if n_traces else broke or self._why_nothing(size)
