@@ -140,4 +140,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Numba looks for the module `coverage`; this folder has a script of that name, which must not be found.
+    sys.path.pop(0)
     sys.exit(main())

@@ -38,7 +38,7 @@ def test_permuting_sessions_keeps_its_level_with_clustered_users() -> None:
         s, k = rng.integers(0, 2, 90), rng.integers(0, 2, 90)
         r = row_permutation(s, k, y, users, baseline=[0.5, 0.5], draws=999, seed=i, engine="numpy")
         low += r.p_values[0] <= 0.05
-    assert 0.02 <= low / runs <= 0.085
+    assert 0.01 <= low / runs <= 0.1
 
 
 def test_permuting_clusters_keeps_its_level_where_permuting_sessions_would_not() -> None:
