@@ -93,9 +93,10 @@ def classify(call: ToolCall | None, result: ToolResult, line: shell.Line | None)
     """
     text = _ends(result.text)
     code = result.exit_code
-    if code is None:
+    if code is None and line is not None and result.outcome == "error":
+        # Only a harness that flags an error writes the code into its text; `echo "exit code: $?"` flags nothing.
         match = _EXIT_TEXT.match(text)
-        code = int(match[1]) if match and line is not None else None
+        code = int(match[1]) if match else None
     name = call.name if call else ""
     if result.outcome == "rejected" or (result.outcome == "error" and faults.REJECTED.search(text[:600])):
         return _at(result, faults.REJECTED, Finding("rejected", 1.0, "the user refused the call"))
@@ -122,8 +123,9 @@ def _failed(call: ToolCall | None, result: ToolResult, line: shell.Line | None, 
         benign = _benign(line, code, text)
         if benign:
             return Finding("benign", *benign, 0, min(len(result.text), 120))
+    checks = line is not None and any(faults.CHECKERS.search(c.head) for c in line.commands)
     for fault, pattern in faults.ENVIRONMENT:
-        if pattern.search(text):
+        if pattern.search(text) and not (checks and faults.CHECK_FAILED.search(text)):
             return _at(result, pattern, Finding("environment", 0.8, f"environment fault: {fault}"))
     if call is not None and call.validity == "invalid":
         return Finding("model", 0.9, "arguments that the tool refuses", 0, min(len(result.text), 200))

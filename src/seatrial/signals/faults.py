@@ -13,7 +13,8 @@ ENVIRONMENT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for name, pattern in (
         (
             "permission",
-            r"permission denied|operation not permitted|access is denied|\bEACCES\b|\bEPERM\b|read-only file system"
+            r"permission denied|bad credentials|\b(?:http|error)[ /:\d.]* ?40[13]\b|40[13] (?:unauthorized|forbidden)"
+            r"|operation not permitted|access is denied|\bEACCES\b|\bEPERM\b|read-only file system"
             r"|sudo: a (?:terminal|password) is required|sandbox[- ](?:denied|restriction)|interactive authentication",
         ),
         (
@@ -46,15 +47,23 @@ HALLUCINATED = re.compile(
     re.IGNORECASE,
 )
 MISUSE = re.compile(
-    r"no such file|does not exist|not (?:been )?found|has not been read|no matches found"
-    r"|string to replace|old_string|inputvalidationerror|invalid (?:argument|option|input|params|syntax|flag)"
-    r"|unrecognized (?:argument|option)|unknown (?:option|flag|command|skill|argument|switch)|missing required"
-    r"|required (?:parameter|argument|flag)|usage:|parse error|syntax ?error|unexpected (?:token|end)|traceback"
-    r"|\w+error\b|exception|\berror[:\[]|\bfatal:|command not found|undefined|cannot find|could not|unable to"
-    r"|failed|\bfail\b|conflict|not a (?:git repository|directory)|is a directory|already exists|modified since"
-    r"|did you mean|too (?:large|long)|exceeds|mismatch|panic:|assert|✗|✘|❌",
+    r"no such file|does not exist|not (?:been )?found|has not been read|no matches found|string to replace|old_string"
+    r"|\binvalid\b|\bunrecognized\b|\bunknown (?:option|flag|command|skill|argument|switch|json|field|tool|property)"
+    r"|\bunmatched\b|\bunexpected\b|\billegal\b|\bmissing required|required (?:parameter|argument|flag)|usage:"
+    r"|parse error|syntax ?error|traceback|\w+error\b|exception|\berrors?\b[\"']?\s*[:\[({]|^\S{1,40}: error\b"
+    r"|\berror (?:code|parsing|in|at|while|when|reading|running|executing|loading|creating)|\bERR_\w+|\bE[A-Z]{4,}:"
+    r"|\bfatal:|command not found|undefined|is not a function|cannot|could not|unable to|\bfailed\b|\bfail\b|conflict"
+    r"|not a (?:git repository|directory)|is a directory|already exists|modified since|did you mean"
+    r"|too (?:large|long)|exceeds|mismatch|panic:|assert|is not (?:allowed|supported|valid|defined)|✗|✘|❌"
+    r"|^(?:\w[\w.-]*): (?:the |not |no |un|in|can|bad |option)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# Programs that run checks: what they print about permissions or networks comes from the code that they check.
+CHECKERS = re.compile(
+    r"\b(?:pytest|jest|vitest|mocha|go test|cargo test|tox|nox|rspec|phpunit|unittest|playwright|cypress|ctest|test)\b",
     re.IGNORECASE,
 )
+CHECK_FAILED = re.compile(r"\b(?:FAIL(?:ED|URES?)?|[1-9]\d* (?:failed|failing)|AssertionError)\b")
 TIMEOUT = re.compile(r"command timed out|timed out after|deadline exceeded|timeout expired", re.IGNORECASE)
 INTERRUPTED = re.compile(r"\[?request interrupted by user|interrupted by (?:the )?user|user aborted", re.IGNORECASE)
 REJECTED = re.compile(

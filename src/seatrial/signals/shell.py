@@ -23,7 +23,22 @@ _ASSIGNMENT = re.compile(r"\w+\+?=")
 _REDIRECT = re.compile(r"\d*(?:>>?|<<?<?|>&|&>)")
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
 _WRAPPERS = frozenset(
-    {"sudo", "env", "nice", "nohup", "timeout", "gtimeout", "command", "builtin", "exec", "stdbuf", "doas", "xargs"}
+    {
+        "sudo",
+        "npx",
+        "bunx",
+        "env",
+        "nice",
+        "nohup",
+        "timeout",
+        "gtimeout",
+        "command",
+        "builtin",
+        "exec",
+        "stdbuf",
+        "doas",
+        "xargs",
+    }
 )
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})
 _SUBCOMMANDS = frozenset(

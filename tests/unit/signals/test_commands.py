@@ -89,6 +89,7 @@ def test_other_failures_are_the_models(command: str, code: int, text: str) -> No
         "Error: 429 Too Many Requests",
         "503 Service Unavailable",
         "connect ECONNREFUSED 127.0.0.1:5432",
+        "HTTP 401: Bad credentials",
     ],
 )
 def test_environment_faults_are_named_by_the_output(text: str) -> None:
@@ -114,6 +115,12 @@ def test_tool_level_outcomes(outcome: str, text: str, cause: str) -> None:
     assert tool("Edit", outcome=outcome, text=text).cause == cause
 
 
+def test_a_check_that_fails_is_no_environment_fault_whatever_it_prints() -> None:
+    text = "log: 429 too many requests\nFAIL src/otp.spec.ts"
+    assert bash("npx jest src/otp", outcome="error", exit_code=1, text=text).cause == "model"
+    assert bash("npm test", outcome="error", exit_code=1, text="npm: Permission denied").cause == "environment"
+
+
 def test_exit_codes_of_signals() -> None:
     assert bash("sleep 9", outcome="error", exit_code=130, text="").cause == "interrupted"
     assert bash("yes | head -1", outcome="error", exit_code=141, text="y").cause == "benign"
@@ -122,6 +129,10 @@ def test_exit_codes_of_signals() -> None:
 def test_an_exit_code_told_in_the_text_is_read() -> None:
     assert bash("grep foo x", outcome="error", text="Exit code 1").cause == "benign"
     assert bash("grep foo x", outcome="error", text="Exit code 2\ngrep: x: No such file").cause == "model"
+
+
+def test_an_exit_code_that_the_command_prints_is_no_failure() -> None:
+    assert bash('false; echo "exit code: $?"', outcome="ok", text="exit code: 1").cause is None
 
 
 @pytest.mark.parametrize(
