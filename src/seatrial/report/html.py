@@ -16,7 +16,8 @@ from seatrial.report.text import json_text, visible
 _KEY = object()
 _VOID = frozenset({"meta", "link", "br", "wbr", "hr"})
 _TAGS = _VOID | {
-    "figcaption", "html", "head", "title", "body", "header", "main", "footer", "nav", "section", "aside", "div", "p", "span",
+    "figcaption",
+    "html", "head", "title", "body", "header", "main", "footer", "nav", "section", "aside", "div", "p", "span",
     "strong", "b", "bdi", "h1", "h2", "h3", "h4", "ul", "ol", "li", "table", "caption", "thead", "tbody", "tr", "th",
     "td", "details", "summary", "pre", "code", "figure", "a", "svg", "g", "line", "rect", "circle", "path", "text",
     "desc",
