@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from seatrial import __version__
+from seatrial._version import __version__
 from seatrial.cli.assign import register as add_assign
 from seatrial.cli.demo import register as add_demo
 from seatrial.cli.doctor import register as add_doctor

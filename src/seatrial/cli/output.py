@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from seatrial import __version__
+from seatrial._version import __version__
 from seatrial.canon import canonical
 from seatrial.errors import SeatrialError
 

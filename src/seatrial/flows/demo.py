@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from seatrial import __version__, causal, scoring
+from seatrial import causal, scoring
+from seatrial._version import __version__
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.fleet import Plan, Worked

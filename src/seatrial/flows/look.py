@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from seatrial import __version__, ingest, plugins, scoring, signals
+from seatrial import ingest, plugins, scoring, signals
+from seatrial._version import __version__
 from seatrial.canon import canonical
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.extract import extract_store

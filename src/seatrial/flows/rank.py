@@ -10,7 +10,8 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from seatrial import __version__, causal, intake, scoring, signals
+from seatrial import causal, intake, scoring, signals
+from seatrial._version import __version__
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import repeats
 from seatrial.flows.extract import extract_store, fingerprint

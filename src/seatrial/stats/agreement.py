@@ -54,7 +54,7 @@ def _pair(a: ArrayLike, b: ArrayLike | None) -> tuple[Codes, Codes, int]:
         first, second = table_ratings(a)
         return first, second, int(np.asarray(a).shape[0])
     one, two = np.asarray(a), np.asarray(b)
-    same_length(a=one, b=two)
+    same_length({"a": one, "b": two})
     both, n_classes = codes(np.concatenate([one, two]), "ratings")
     return both[: one.size], both[one.size :], n_classes
 
@@ -103,7 +103,7 @@ def cohen_kappa(
     check_draws(draws, seed)
     n = first.size
     group, n_groups = codes(np.arange(n) if clusters is None else clusters, "clusters")
-    same_length(ratings=first, clusters=group)
+    same_length({"ratings": first, "clusters": group})
     method = f"Cohen's kappa, percentile bootstrap over {'items' if clusters is None else 'clusters'}, {draws} draws"
     cells = np.zeros((n, n_classes * n_classes))
     cells[np.arange(n), first * n_classes + second] = 1.0
@@ -161,7 +161,7 @@ def raw_agreement(
     if first.size == 0:
         return None
     group, n_groups = codes(np.arange(first.size) if clusters is None else clusters, "clusters")
-    same_length(ratings=first, clusters=group)
+    same_length({"ratings": first, "clusters": group})
     same = (first == second).astype(np.float64)
     parts = np.stack([same, np.ones(same.size)], axis=1)
     value, method = float(same.mean()), f"raw agreement, percentile bootstrap, {draws} draws"
@@ -210,7 +210,7 @@ def krippendorff_alpha(
     present = np.array([[x is not None and x == x for x in row] for row in table], dtype=bool).reshape(table.shape)
     usable = present.sum(axis=0) >= 2
     labels = np.asarray(clusters) if clusters is not None else np.arange(table.shape[1])
-    same_length(items=usable, clusters=labels)
+    same_length({"items": usable, "clusters": labels})
     group, n_groups = codes(labels[usable], "clusters")
     n = int(usable.sum())
     method = f"Krippendorff's alpha ({metric}), percentile bootstrap over items, {draws} draws"

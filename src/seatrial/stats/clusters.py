@@ -50,7 +50,7 @@ def cluster_se(values: ArrayLike, clusters: Labels) -> float | None:
     """
     array = floats(values, "values")
     group, n_groups = codes(clusters, "clusters")
-    same_length(values=array, clusters=group)
+    same_length({"values": array, "clusters": group})
     if n_groups < 2:
         return None
     return _sum_error(array - array.mean(), group, n_groups) / array.size
@@ -125,7 +125,7 @@ def clustered_mean(values: ArrayLike, clusters: Labels, level: float = 0.95, bou
     """
     array = floats(values, "values")
     group, n_groups = codes(clusters, "clusters")
-    same_length(values=array, clusters=group)
+    same_length({"values": array, "clusters": group})
     check_level(level)
     if array.size == 0:
         return None
@@ -152,7 +152,7 @@ def ratio_estimate(
     """
     top, bottom = floats(numerator, "numerator"), floats(denominator, "denominator")
     labels = np.asarray(clusters)
-    same_length(numerator=top, denominator=bottom, clusters=labels)
+    same_length({"numerator": top, "denominator": bottom, "clusters": labels})
     check_level(level)
     if bottom.size and bottom.min() < 0:
         raise UsageError("denominator: a value is negative")

@@ -78,7 +78,7 @@ def rogan_gladen(
 def _weighted(values: Floats, weights: ArrayLike | None, what: str) -> tuple[Floats, Floats]:
     """Weights that sum to 1, and each value's share of the influence of its weighted mean."""
     w = np.ones(values.size) if weights is None else floats(weights, what)
-    same_length(values=values, weights=w)
+    same_length({"values": values, "weights": w})
     if w.size and (w.min() < 0 or w.sum() <= 0):
         raise UsageError(f"{what}: expected values of at least 0, some positive")
     w = w / w.sum()
@@ -103,7 +103,7 @@ def ppi_mean(
         UsageError: lengths differ, a value is missing, `other` is empty, or only one of the two clusterings is given.
     """
     y, f, g = floats(labels, "labels"), floats(predictions, "predictions"), floats(other, "other")
-    same_length(labels=y, predictions=f)
+    same_length({"labels": y, "predictions": f})
     check_level(level)
     if g.size == 0:
         raise UsageError("other: no predictions without labels", hint="use clustered_mean on the labels")
@@ -116,8 +116,8 @@ def ppi_mean(
     if clusters is None or other_clusters is None:
         group, total = np.arange(y.size + g.size), y.size + g.size
     else:
-        same_length(labels=y, clusters=np.asarray(clusters))
-        same_length(other=g, other_clusters=np.asarray(other_clusters))
+        same_length({"labels": y, "clusters": np.asarray(clusters)})
+        same_length({"other": g, "other_clusters": np.asarray(other_clusters)})
         group, total = codes(np.concatenate([np.asarray(clusters), np.asarray(other_clusters)]), "clusters")
     n_labelled = np.unique(group[: y.size]).size
     if n_labelled < 2:

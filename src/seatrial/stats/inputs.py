@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sized
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,7 @@ def counts(values: ArrayLike, what: str) -> Codes:
     return array.astype(np.int64)
 
 
-def same_length(**arrays: Any) -> None:
+def same_length(arrays: Mapping[str, Sized]) -> None:
     """Raises: UsageError naming the lengths, when they differ."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:

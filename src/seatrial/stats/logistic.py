@@ -84,7 +84,7 @@ def fit_logistic(
     if target.size != n or (n and (target.min() < 0 or target.max() > 1)):
         raise UsageError(f"y: expected {n} values between 0 and 1")
     weight = np.ones(n) if sample_weight is None else floats(sample_weight, "sample_weight")
-    same_length(y=target, sample_weight=weight)
+    same_length({"y": target, "sample_weight": weight})
     sign = np.zeros(p, dtype=np.int64) if signs is None else np.asarray(signs, dtype=np.int64)
     if sign.shape != (p,) or not np.isin(sign, (-1, 0, 1)).all() or penalty < 0 or (n and weight.min() < 0):
         raise UsageError("signs must be +1, -1 or 0 for every column; penalty and sample_weight at least 0")
@@ -127,7 +127,7 @@ def auc(scores: ArrayLike, y: ArrayLike) -> float | None:
         UsageError: lengths differ or y is not 0/1.
     """
     s, target = floats(scores, "scores"), floats(y, "y")
-    same_length(scores=s, y=target)
+    same_length({"scores": s, "y": target})
     if not np.isin(target, (0.0, 1.0)).all():
         raise UsageError("y: expected 0 or 1")
     positive = int(target.sum())
@@ -145,7 +145,7 @@ def log_loss(probability: ArrayLike, y: ArrayLike) -> float | None:
         UsageError: lengths differ or a value lies outside [0, 1].
     """
     p, target = floats(probability, "probability"), floats(y, "y")
-    same_length(probability=p, y=target)
+    same_length({"probability": p, "y": target})
     if p.size == 0:
         return None
     if min(p.min(), target.min()) < 0 or max(p.max(), target.max()) > 1:

@@ -57,7 +57,7 @@ def paired_mean(
     """
     a, b = floats(first, "first"), floats(second, "second")
     group, n_groups = codes(np.arange(a.size) if clusters is None else clusters, "clusters")
-    same_length(first=a, second=b, clusters=group)
+    same_length({"first": a, "second": b, "clusters": group})
     check_level(level)
     if a.size == 0:
         return None
@@ -97,6 +97,6 @@ def interaction(
         )
     ]  # fmt: skip
     same_length(
-        first_before=parts[0], first_after=parts[1], second_before=parts[2], second_after=parts[3]
+        {"first_before": parts[0], "first_after": parts[1], "second_before": parts[2], "second_after": parts[3]}
     )  # fmt: skip
     return paired_mean(parts[1] - parts[0], parts[3] - parts[2], clusters, level)

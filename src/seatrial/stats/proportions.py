@@ -80,7 +80,7 @@ def clustered_proportion(values: ArrayLike, clusters: Labels, level: float = 0.9
     """
     array = floats(values, "values")
     group, n_groups = codes(clusters, "clusters")
-    same_length(values=array, clusters=group)
+    same_length({"values": array, "clusters": group})
     check_level(level)
     if ((array != 0) & (array != 1)).any():
         raise UsageError("values: expected 0 or 1", hint="clustered_mean takes graded values")
@@ -209,7 +209,7 @@ def _pass(n: ArrayLike, c: ArrayLike, k: int, level: float, *, every: bool) -> f
     check_level(level)
     scalar = np.ndim(n) == 0 and np.ndim(c) == 0
     attempts, successes = counts(np.atleast_1d(n), "n"), counts(np.atleast_1d(c), "c")
-    same_length(n=attempts, c=successes)
+    same_length({"n": attempts, "c": successes})
     _check_attempts(attempts, successes, k)
     if scalar and attempts[0] < k:
         raise UsageError(f"k={k} is more than the {attempts[0]} attempts made", hint="run more attempts or lower k")

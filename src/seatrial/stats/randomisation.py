@@ -120,7 +120,7 @@ def null_variance(
     """
     q = _policy(baseline)
     s, k, values = _integer_codes(strata, "strata"), _integer_codes(models, "models", q.size), floats(y, "y")
-    same_length(strata=s, models=k, y=values)
+    same_length({"strata": s, "models": k, "y": values})
     n_strata = int(s.max()) + 1
     n_s = np.bincount(s, minlength=n_strata).astype(np.float64)
     w = _stratum_weights(weights, n_s)
@@ -228,7 +228,7 @@ def hypergeometric_draws(
     q, values = _policy(baseline), floats(levels, "levels")
     s, k = _integer_codes(strata, "strata"), _integer_codes(models, "models", q.size)
     level = _integer_codes(outcomes, "outcomes", values.size)
-    same_length(strata=s, models=k, outcomes=level)
+    same_length({"strata": s, "models": k, "outcomes": level})
     if s.size == 0:
         raise UsageError("strata: no sessions")
     shape = (int(s.max()) + 1, q.size, values.size)
@@ -242,7 +242,7 @@ def _kept_rows(
     strata: ArrayLike, models: ArrayLike, y: ArrayLike, q: Floats, weights: ArrayLike | None
 ) -> tuple[Codes, Codes, Floats, Floats, NDArray[np.bool_]]:
     s, k, values = _integer_codes(strata, "strata"), _integer_codes(models, "models", q.size), floats(y, "y")
-    same_length(strata=s, models=k, y=values)
+    same_length({"strata": s, "models": k, "y": values})
     if s.size < 2:
         raise UsageError("strata: expected at least two sessions")
     n_strata = int(s.max()) + 1
@@ -272,7 +272,7 @@ def row_permutation(
     s, k, values, w, keep = _kept_rows(strata, models, y, q, weights)
     group = None if clusters is None else codes(np.asarray(clusters)[keep], "clusters")[0]
     block = s if blocks is None else codes(np.asarray(blocks)[keep], "blocks")[0]
-    same_length(y=values, blocks=block, clusters=values if group is None else group)
+    same_length({"y": values, "blocks": block, "clusters": values if group is None else group})
     entries = Entries.of_rows(s, k, values, group, block)
     return _entries_test(entries, Rule(w, q, not frozen_mix), draws, seed, engine, "sessions inside blocks")
 
@@ -300,7 +300,7 @@ def cluster_permutation(
         block = np.zeros(group.size, dtype=np.int64)
     else:
         block, _ = codes(np.asarray(assignment_strata)[keep], "assignment_strata")
-    same_length(y=values, clusters=group, assignment_strata=block)
+    same_length({"y": values, "clusters": group, "assignment_strata": block})
     for what, column in (("arms", k), ("assignment strata", block)):
         pairs = np.unique(np.stack([group, column]), axis=1).shape[1]
         if pairs > np.unique(group).size:

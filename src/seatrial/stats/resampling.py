@@ -206,7 +206,7 @@ def bootstrap_interval(
     if array.size == 0:
         raise EvidenceError("no values")
     group, n_groups = codes(np.arange(array.size) if clusters is None else clusters, "clusters")
-    same_length(values=array, clusters=group)
+    same_length({"values": array, "clusters": group})
     low = high = None
     if n_groups > 1:
         sums, sizes = np.bincount(group, weights=array), np.bincount(group).astype(np.float64)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from seatrial import __version__
+from seatrial._version import __version__
 from seatrial.canon import canonical, digest
 from seatrial.errors import InputError, StoreError, UsageError
 from seatrial.privacy import Pseudonyms
