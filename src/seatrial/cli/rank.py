@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from seatrial._version import __version__
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
 
@@ -113,7 +114,7 @@ def rank(
     from seatrial.report import page, terminal
 
     if html is not None:
-        html.write_text(page.ranking_page(run.ranking), encoding="utf-8")
+        html.write_text(page.ranking_page(run.ranking, version=__version__), encoding="utf-8")
     if markdown is not None:
         markdown.write_text(as_markdown.ranking(run.ranking), encoding="utf-8")
     if as_json:
