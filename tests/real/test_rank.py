@@ -65,9 +65,7 @@ PUBLISHED = {
 }
 
 
-def test_tau2_airline_is_crossed_with_the_published_pass_rates(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tau2_airline_is_crossed_with_the_published_pass_rates(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = rank(capsys, str(data / "tau2" / "airline"))
     assert result["design"]["verdict"] == "crossed"
     assert result["basis"]["cluster"] == "task"

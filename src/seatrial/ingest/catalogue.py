@@ -6,13 +6,12 @@ in through the entry-point group ``seatrial.readers``.
 
 from __future__ import annotations
 
-import functools
 import importlib
-import importlib.metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.errors import FormatError, InfrastructureError, UsageError
+from seatrial.errors import FormatError, UsageError
+from seatrial.plugins import plugins
 from seatrial.records import Reader
 
 
@@ -104,20 +103,6 @@ def _unrecognised(head: bytes) -> str:
     return "no reader recognises this file"
 
 
-@functools.cache
 def _plugin_readers() -> tuple[Reader, ...]:
-    """Readers of the entry-point group ``seatrial.readers``: each names a `Reader`, or a class of one."""
-    found = []
-    for point in importlib.metadata.entry_points(group="seatrial.readers"):
-        try:
-            loaded = point.load()
-            reader = loaded() if isinstance(loaded, type) else loaded
-        except Exception as error:  # a stranger's module may raise anything on import
-            raise InfrastructureError(
-                f"the plugin {point.value} cannot be loaded: {type(error).__name__}: {error}",
-                hint="update or uninstall it",
-            ) from error
-        if not isinstance(reader, Reader):
-            raise InfrastructureError(f"the plugin {point.value} is not a Reader", hint="update or uninstall it")
-        found.append(reader)
-    return tuple(found)
+    """Readers of the entry-point group ``seatrial.readers``; broken ones are left out and listed by ``doctor``."""
+    return tuple(plugin.value for plugin in plugins("seatrial.readers").found)

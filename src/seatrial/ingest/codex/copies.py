@@ -30,6 +30,7 @@ class Copies:
         self._replaying = False
         self._found = False
         self._older: bool | None = None
+        self._prompts = 0
         self._ordinals: dict[str, int] = {}
 
     def thread(self, own: str, ancestor: str | None) -> None:
@@ -54,8 +55,19 @@ class Copies:
         if not self._replaying or began is None or born is None:
             return
         self._older = began < born
+        self._prompts = 0
         if not self._older:
             self._end()
+
+    def turn_ended(self) -> None:
+        """A turn is over: until the next begins, only what was read before tells whose a record is."""
+        self._older = None
+
+    def prompted(self) -> None:
+        """A person speaks: once in a turn; a second time, the fork may have been taken inside a turn and go on."""
+        self._prompts += 1
+        if self._prompts > 1:
+            self._older = None
 
     def is_copy(self, payload: dict[str, Any]) -> bool:
         """Whether this record of a conversation is an ancestor's, or was read before."""

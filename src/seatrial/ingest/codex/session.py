@@ -173,7 +173,7 @@ class Session:
         if sub.endswith("_call"):
             self._call(sub, payload, time)
             return True
-        return sub in ("ghost_snapshot", "other")
+        return sub == "ghost_snapshot"
 
     def _message(self, payload: dict[str, Any], time: float | None) -> bool:
         role = payload.get("role")
@@ -189,6 +189,8 @@ class Session:
             draft.say(text)
             draft.extra.update(extra)
         elif role == "user":
+            if spoken(text).event_class == "human" and not _WRAPPED.match(text.strip()):
+                self._copies.prompted()
             self._person(text, extra, self._copies.is_copy(payload), time)
         elif isinstance(role, str):
             copied = self._copies.is_copy(payload)
@@ -316,6 +318,8 @@ class Session:
             return False
         if sub in ("task_started", "turn_started"):
             self._copies.turn(payload.get("turn_id"))
+        elif sub in ("task_complete", "turn_complete", "turn_aborted"):
+            self._copies.turn_ended()
         return True
 
     def _user_message(self, payload: dict[str, Any], time: float | None) -> None:
