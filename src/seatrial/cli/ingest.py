@@ -26,8 +26,9 @@ def ingest(
     ] = None,
     user: Annotated[str | None, typer.Option(help="The one person behind all these sessions.")] = None,
     redact: Annotated[
-        bool, typer.Option("--redact/--no-redact", help="Replace e-mail, keys, phones, cards, home folders, addresses.")
-    ] = True,
+        bool | None,
+        typer.Option("--redact/--no-redact", help="Replace personal data and secrets (default: yes, or settings)."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: up to the cores).")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +44,8 @@ def ingest(
     from seatrial.settings import load
     from seatrial.store import Store
 
-    opened = Store.open(store or load().store, create=True)
+    settings = load(overrides={"store": store, "redact": redact, "workers": workers})
+    opened = Store.open(settings.store, create=True)
     with output.progress(quiet=as_json) as step:
         result = intake.ingest(
             opened,
@@ -51,8 +53,8 @@ def ingest(
             format=None if format == "auto" else format,
             assignments=assignments,
             user=user,
-            redact=redact,
-            workers=workers,
+            redact=settings.redact,
+            workers=settings.workers,
             progress=step,
         )
     if as_json:

@@ -61,7 +61,8 @@ def extract_store(
 
 def _extract_ids(path: str, weights: Weights, stamp: str, ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     store = Store.open(path)
-    return extract_traces([store.trace(i) for i in ids], weights, stamp, blobs=store.blobs_of(ids))
+    blobs = store.blobs_of(ids)
+    return extract_traces([store.trace_of(blobs[i]) for i in ids], weights, stamp, blobs=blobs)
 
 
 def extract_traces(
