@@ -239,7 +239,7 @@ def test_bootstrap_t_on_request(table: Table, monkeypatch: pytest.MonkeyPatch) -
 def test_by_task_type_states_its_multiplicity(table: Table) -> None:
     found = _rank(table(900, assigned=True, effect=0.2), by=("task_type",))
     assert set(found.by["task_type"]) == {"coding", "workflow"}
-    assert any("6 intervals over 2 values x models" in w for w in found.warnings)
+    assert any("6 contrasts over 2 values x models" in w for w in found.warnings)
     raw = [m.p_value for r in found.by["task_type"].values() for m in r.models]
     adjusted = [p for t in found.robustness["p_holm_by_task_type"].values() for p in t.values()]
     assert all(a >= p for a, p in zip(sorted(adjusted), sorted(raw), strict=True))
