@@ -81,6 +81,8 @@ def load(points: Iterable[EntryPoint], protocol: type | None) -> Plugins:
         value = None
         try:
             value = point.load()
+            if isinstance(value, type):
+                value = value()  # an entry point may name a class
         except (Exception, SystemExit) as error:  # a stranger's module may raise anything
             why = f"{type(error).__name__}: {error}"
         if why is None and protocol is not None and not _fits(value, protocol):

@@ -1,5 +1,6 @@
 """The vocabulary: frozen records that every room speaks; computes nothing."""
 
+from seatrial.records.comparison import Comparison, GateVerdict, MetricRow, Population, RegressedTask
 from seatrial.records.decision import (
     CoverageRow,
     Design,
@@ -13,6 +14,7 @@ from seatrial.records.decision import (
 )
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
 from seatrial.records.loss import FileReport, Skip
+from seatrial.records.pair import Certificate, ContrastRow, Pair, PolicyRow
 from seatrial.records.protocols import (
     AgentUnderTest,
     Approver,
@@ -53,6 +55,7 @@ from seatrial.records.trace import (
     Usage,
     Validity,
 )
+from seatrial.records.verdict import Layer, Verdict
 from seatrial.records.world import (
     AgentTurn,
     Approval,
@@ -79,9 +82,12 @@ __all__ = [
     "Assignment",
     "Attempt",
     "CallFact",
+    "Certificate",
     "Check",
     "Column",
+    "Comparison",
     "Consent",
+    "ContrastRow",
     "Conversation",
     "CorrectionFact",
     "Counterpart",
@@ -97,8 +103,14 @@ __all__ = [
     "EventClass",
     "FileReport",
     "Gate",
+    "GateVerdict",
+    "Layer",
+    "MetricRow",
     "ModelRow",
     "NullDistribution",
+    "Pair",
+    "PolicyRow",
+    "Population",
     "Power",
     "Provenance",
     "RankInterval",
@@ -106,6 +118,7 @@ __all__ = [
     "ReadLog",
     "Reader",
     "RecordedOutcome",
+    "RegressedTask",
     "RepeatRow",
     "ResultOutcome",
     "Risk",
@@ -131,6 +144,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "Validity",
+    "Verdict",
     "Weights",
     "World",
     "WorldStart",

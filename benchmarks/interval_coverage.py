@@ -1,6 +1,6 @@
 """Coverage of the 95% intervals of METHODS 3.4 over a grid of designs, with CR1 and z for comparison.
 
-Usage: python benchmarks/coverage.py [REPLICATES]  (default 2000; a design takes 10-20 s on one core)
+Usage: python benchmarks/interval_coverage.py [REPLICATES]  (default 2000; a design takes 10-20 s on one core)
 """
 
 from __future__ import annotations
