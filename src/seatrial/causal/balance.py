@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from seatrial.causal.cells import tally
-from seatrial.causal.prepare import Codes, Floats, codes, probabilities
+from seatrial.causal.prepare import Codes, Floats, codes, place, probabilities
 from seatrial.records import Check
 
 ALARM = 1e-3
@@ -170,8 +169,7 @@ def checks(table: pl.DataFrame, arms: tuple[str, ...], seed: int = 0) -> tuple[C
     """Sample ratio and covariate balance of all assigned units, whether or not they gave an outcome."""
     unit_table = units(table, arms)
     stratum = design_strata(unit_table)
-    where = {a: i for i, a in enumerate(arms)}
-    arm: NDArray[np.int64] = np.array([where[a] for a in unit_table["arm"].to_list()], dtype=np.int64)
+    arm = place(unit_table["arm"], arms)
     p = probabilities(unit_table, arms)
     assert p is not None
     value, df, p_ratio, how = ratio_mismatch(arm, stratum, p, seed)

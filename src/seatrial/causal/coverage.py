@@ -88,6 +88,8 @@ def table(everyone: Sample, outcome: str, y: pl.Series) -> tuple[CoverageRow, ..
     series = {outcome: y} | {c: everyone.frame[c] for c in OUTCOMES if c in everyone.frame.columns}
     for name, column in series.items():
         present = column.is_not_null().to_numpy().astype(np.float64)
-        by = {a: float(present[everyone.arm == k].mean()) for k, a in enumerate(everyone.arms)}
+        k_count = len(everyone.arms)
+        means = tally(everyone.arm, present, k_count) / tally(everyone.arm, None, k_count)
+        by = dict(zip(everyone.arms, means.tolist(), strict=True))
         rows.append(CoverageRow(signal=name, by_model=by, p_value=equality_p(present, everyone)))
     return tuple(rows)

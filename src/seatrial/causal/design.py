@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.causal import balance
-from seatrial.causal.prepare import probabilities
+from seatrial.causal.prepare import place, probabilities
 from seatrial.records import Check, Design
 from seatrial.records.decision import DesignVerdict
 
@@ -50,8 +50,7 @@ def _record(table: pl.DataFrame, arms: tuple[str, ...]) -> Check:
         why = "no assignment record: nobody wrote down how models were given their sessions"
         return Check(name="assignment record", ok=False, value=None, why=why)
     whole = ~np.isnan(p).any(axis=1)
-    where = {a: i for i, a in enumerate(arms)}
-    drawn = np.array([where[a] for a in table["arm"].to_list()])
+    drawn = place(table["arm"], arms)
     own = p[np.arange(p.shape[0]), drawn]
     recorded = table["probability"].fill_null(float("nan")).to_numpy()
     with np.errstate(invalid="ignore"):

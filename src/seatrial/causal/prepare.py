@@ -90,6 +90,11 @@ def codes(column: pl.Series) -> tuple[Codes, tuple[str, ...]]:
     return column.cast(enum).to_physical().to_numpy().astype(np.int64), tuple(labels.to_list())
 
 
+def place(column: pl.Series, labels: Sequence[str]) -> Codes:
+    """Position of every value in `labels`, which hold them all."""
+    return column.cast(pl.Enum(list(labels))).to_physical().to_numpy().astype(np.int64)
+
+
 def complete(outcomes: pl.DataFrame, arm: str = "arm") -> pl.DataFrame:
     """`outcomes` with every column that this room reads, missing optional ones null, the arm column as `arm`.
 
@@ -170,14 +175,15 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     The user; the session where users are unknown or there is only one; the assignment unit where it is coarser,
     that is, where every cluster lies inside one unit and some unit holds several clusters.
     """
-    users = table["user"].drop_nulls().n_unique()
+    users = 0 if table["user"].null_count() == table.height else table["user"].drop_nulls().n_unique()
     one_user = users == 1 and table["user"].null_count() == 0
     by_user = users >= 2
     own = pl.concat_str(pl.lit("session:"), pl.col("session"))
     key = pl.when(pl.col("user").is_not_null()).then(pl.concat_str(pl.lit("user:"), "user")).otherwise(own)
     table = table.select("unit", (key if by_user else own).alias("key"))
     kind = "user" if by_user else "session"
-    if table["unit"].null_count() == 0 and table["unit"].n_unique() < table["key"].n_unique():
+    units = 0 if table["unit"].null_count() else table["unit"].n_unique()
+    if 0 < units < table.height and units < table["key"].n_unique():
         per_key = table.group_by("key").agg(pl.col("unit").n_unique())["unit"]
         if per_key.max() == 1:
             return codes(table["unit"])[0], "unit", one_user

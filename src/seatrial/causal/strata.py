@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from seatrial.causal.cells import distinct
 from seatrial.causal.prepare import Codes, Floats, Sample, codes
 from seatrial.records import Dropped
 
@@ -90,7 +91,7 @@ def difficulty_order(label: str) -> tuple[float, str]:
 
 def _first_two(sample: Sample, cell: Codes, n_cells: int) -> list[set[int]]:
     """Up to two distinct clusters of every cell: enough to know whether there are two after any merge."""
-    pairs = np.unique(cell * np.int64(sample.n_clusters) + sample.cluster)
+    pairs = distinct(cell * np.int64(sample.n_clusters) + sample.cluster)
     owner, cluster = pairs // sample.n_clusters, pairs % sample.n_clusters
     start = np.searchsorted(owner, np.arange(n_cells + 1))
     return [set(cluster[start[c] : min(start[c] + MIN_CLUSTERS, start[c + 1])].tolist()) for c in range(n_cells)]
@@ -226,7 +227,7 @@ def components(base: Codes, arm: Codes, k_count: int) -> list[list[int]]:
             a = parent[a]
         return a
 
-    present = np.unique(base * k_count + arm)
+    present = distinct(base * k_count + arm)
     anchor: dict[int, int] = {}
     for pair in present.tolist():
         s, k = divmod(pair, k_count)
