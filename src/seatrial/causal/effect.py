@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from seatrial.causal import additive, aipw, cells, lin
 from seatrial.causal.cells import Cells, Floats, Moments, Weighting, tally
 from seatrial.causal.prepare import Codes, Sample, codes
-from seatrial.causal.strata import Strata, ladder
+from seatrial.causal.strata import MIN_CLUSTERS, Strata, ladder
+from seatrial.causal.uncertainty import REFUSE_BELOW
 from seatrial.errors import UsageError
 from seatrial.records import Dropped
 
@@ -151,7 +152,44 @@ def stratified(
         paired=False, retained=strata.retained, weighting=weighting, strata=strata, whole=sample,
         warnings=tuple(_strata_warnings(strata)), dropped=strata.dropped,
     )  # fmt: skip
-    return _regression(analysis, estimator, observational, covariates, seed)
+    return _regression(_larger_error(analysis), estimator, observational, covariates, seed)
+
+
+def _larger_error(analysis: Analysis) -> Analysis:
+    """The analysis clustered by task, where tasks repeat across clusters and that error is the larger (METHODS 0.4).
+
+    Errors are compared by the total variance of all contrasts. It stays as it is where tasks are unknown, where
+    leaving one task out would empty part of a stratum, or where an arm has fewer than five effective tasks.
+    """
+    sample = analysis.sample
+    if sample.frame["task"].null_count():
+        return analysis
+    task, labels = codes(sample.frame["task"])
+    if len(labels) == sample.n:
+        return analysis
+    built = cells.build(
+        task,
+        analysis.code,
+        sample.arm,
+        sample.y,
+        weight=inverse_p(sample) if analysis.strata is not None and analysis.strata.weight_by_p else None,
+        n_strata=analysis.cells.n_strata,
+        n_arms=analysis.cells.n_arms,
+    )
+    held = built.total(np.ones(built.n.size))
+    alone = np.bincount(cells.distinct(built.stratum * np.int64(built.n_distinct) + built.cluster) // built.n_distinct)
+    if ((held < MIN_CLUSTERS) & (alone[:, None] > 1)).any():
+        return analysis
+    moments = cells.moments(built, weighting=analysis.weighting, name=analysis.moments.name)
+    centre = np.eye(built.n_arms) - 1.0 / built.n_arms
+    wider = np.trace(centre @ moments.cr3 @ centre) > np.trace(centre @ analysis.moments.cr3 @ centre)
+    if moments.g_star_k.min() < REFUSE_BELOW or not wider:
+        return analysis
+    note = f"tasks repeat across {sample.cluster_kind}s: clustered by task, which gives the larger error"
+    by_task = dataclasses.replace(sample, cluster=task, n_clusters=len(labels), cluster_kind="task")
+    return dataclasses.replace(
+        analysis, sample=by_task, cells=built, moments=moments, warnings=(*analysis.warnings, note)
+    )
 
 
 def _hajek(sample: Sample, strata: Strata, weight: Floats | None) -> Analysis:

@@ -76,6 +76,33 @@ def test_unknown_users_are_session_clusters_without_that_flag(table: Table) -> N
     assert found.basis["for"] is None
 
 
+def test_tasks_that_repeat_across_sessions_are_the_cluster_where_they_give_the_larger_error() -> None:
+    """Models differ by task and nothing else varies: 600 sessions are 30 tasks' worth of evidence (METHODS 0.4)."""
+    rng = np.random.default_rng(0)
+    task, arm = rng.integers(0, 30, 600), rng.integers(0, 2, 600)
+    suits = rng.normal(0, 1.5, (30, 2))
+    y = (rng.random(600) < 1 / (1 + np.exp(-suits[task, arm]))) * 1.0
+    frame = pl.DataFrame(
+        {
+            "session": [f"s{i:03d}" for i in range(600)],
+            "arm": np.array(["a", "b"])[arm],
+            "task": [f"t{t:02d}" for t in task],
+            "outcome": y,
+        }
+    ).filter(~((pl.col("task") < "t06") & (pl.col("arm") == "a")))
+    found = _rank(frame)
+    assert found.design.verdict == "observational"
+    assert found.basis["cluster"] == "task"
+    assert any("clustered by task" in w for w in found.warnings)
+    without = _rank(frame.drop("task"))
+    mine, theirs = found.models[0].net_improvement, without.models[0].net_improvement
+    assert mine is not None
+    assert theirs is not None
+    assert mine.value == pytest.approx(theirs.value)
+    assert mine.se > 1.5 * theirs.se  # type: ignore[operator]
+    assert mine.n_clusters == 30
+
+
 def test_the_assignment_unit_is_the_cluster_where_it_is_coarser(table: Table) -> None:
     teams = pl.col("user").str.slice(1).cast(pl.Int64) // 3
     found = _rank(table(900).with_columns(unit=teams.cast(pl.String)))
