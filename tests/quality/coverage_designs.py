@@ -27,9 +27,15 @@ class Design:
 
 
 def make_sample(
-    arm: np.ndarray, y: np.ndarray, cluster: np.ndarray, stratum: np.ndarray, k: int, p: np.ndarray | None = None
+    arm: np.ndarray,
+    y: np.ndarray,
+    cluster: np.ndarray,
+    stratum: np.ndarray,
+    k: int,
+    p: np.ndarray | None = None,
+    task: np.ndarray | None = None,
 ) -> Sample:
-    """Arrays to a `Sample`, as `prepare.sample` would build it; strata are task types."""
+    """Arrays to a `Sample`, as `prepare.sample` would build it; strata are task types, `task` None is unknown."""
     kept, group = np.unique(cluster, return_inverse=True)
     labels = np.array([f"type {s}" for s in range(int(stratum.max()) + 1)])
     n = arm.size
@@ -38,7 +44,7 @@ def make_sample(
             "task_type": labels[stratum],
             "difficulty": pl.Series([None] * n, dtype=pl.String),
             "epoch": pl.Series([None] * n, dtype=pl.String),
-            "task": labels[stratum],
+            "task": pl.Series([None] * n if task is None else [f"task {t}" for t in task], dtype=pl.String),
         }
     )
     return Sample(
@@ -126,9 +132,23 @@ def tasks(name: str, *, n_tasks: int, k: int = 4, repeats: int = 2, centre: floa
         p = np.repeat((1.0 / (1.0 + np.exp(-value))).ravel(), repeats)
         task = np.repeat(np.arange(n_tasks), k * repeats)
         arm = np.tile(np.repeat(np.arange(k), repeats), n_tasks)
-        return make_sample(arm, rng.random(p.size) < p, np.arange(p.size), task, k)
+        return make_sample(arm, rng.random(p.size) < p, np.arange(p.size), np.zeros(p.size, dtype=int), k, task=task)
 
     return Design(name, truth, draw, crossed=True)
+
+
+def repeated_tasks(name: str, *, n: int, n_tasks: int, k: int = 3) -> Design:
+    """Users unknown, tasks drawn with replacement, arms at random: tasks, not sessions, are the evidence."""
+    logit = 0.3 + np.linspace(-0.4, 0.4, k)
+    truth = _logit_mean(logit, float(np.hypot(1.0, 1.0)))
+
+    def draw(rng: np.random.Generator) -> Sample:
+        value = logit + rng.normal(0, 1.0, (n_tasks, 1)) + rng.normal(0, 1.0, (n_tasks, k))
+        task, arm = rng.integers(0, n_tasks, n), rng.integers(0, k, n)
+        y = rng.random(n) < 1.0 / (1.0 + np.exp(-value[task, arm]))
+        return make_sample(arm, y, np.arange(n), np.zeros(n, dtype=int), k, task=task)
+
+    return Design(name, truth, draw)
 
 
 def grid() -> tuple[Design, ...]:
@@ -149,6 +169,7 @@ def grid() -> tuple[Design, ...]:
         sessions("Lin, few users", n=900, users=40, estimator="lin"),
         sessions("near the ceiling", n=1500, users=150, centre=2.6),
         sessions("mix of three heavy users", n=900, users=14, uneven=True),
+        repeated_tasks("tasks repeat, users unknown", n=900, n_tasks=40),
         tasks("crossed, 12 tasks", n_tasks=12),
         tasks("crossed, 50 tasks", n_tasks=50, repeats=1),
     )

@@ -1,8 +1,8 @@
 """Do the intervals of METHODS 3.4 cover, and do they warn and refuse where they must?
 
-A small version of `benchmarks/interval_coverage.py`. Monte Carlo error is allowed for and nothing else: a design fails when
-its coverage is below 93% or above 98% by more than 2.6 standard errors of a simulation of this size. All designs
-together are held to a far tighter band, and the benchmark to the tightest.
+A small version of `benchmarks/interval_coverage.py`. Monte Carlo error is allowed for and nothing else: a design
+fails when its coverage is below 93% or above 98% by more than 2.6 standard errors of a simulation of this size. All
+designs together are held to a far tighter band, and the benchmark to the tightest.
 """
 
 from __future__ import annotations
