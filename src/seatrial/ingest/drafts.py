@@ -75,10 +75,13 @@ class Thread:
         self.drafts: list[Draft] = []
         self._made: dict[str, Draft] = {}
         self._call: dict[str, int] = {}
+        self._last_agent: Draft | None = None
 
     def add(self, draft: Draft) -> Draft:
         """Put a draft at the end."""
         self.drafts.append(draft)
+        if draft.event_class == "agent":
+            self._last_agent = draft
         return draft
 
     def call(self, draft: Draft, call: ToolCall) -> None:
@@ -92,24 +95,20 @@ class Thread:
         draft = self._made.get(call_id)
         return None if draft is None else draft.calls[self._call[call_id]]
 
-    def replace(self, call: ToolCall) -> None:
-        """Put a fuller version of a call in the place of the call of its id."""
-        self._made[call.id].calls[self._call[call.id]] = call
-
     def answer(self, result: ToolResult) -> None:
         """Put a result into the step whose call it names; one that names none is an observation of its own."""
         home = self._made.get(result.call_id) if result.call_id is not None else None
         if home is None:
             if result.call_id is not None:
                 result = _orphan(result)
-            home = next((d for d in reversed(self.drafts) if d.event_class == "agent"), None)
+            home = self._last_agent
         if home is None:
             home = self.add(Draft("harness", time=result.time, kind="tool_result"))
         home.results.append(result)
 
     def last_agent(self) -> Draft | None:
         """The latest agent step."""
-        return next((draft for draft in reversed(self.drafts) if draft.event_class == "agent"), None)
+        return self._last_agent
 
     def steps(self) -> tuple[Step, ...]:
         """The steps, numbered."""

@@ -25,7 +25,7 @@ _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
 _HARNESS = {"info": "info", "error": "api_error", "warning": "warning"}
 _REFUSED = re.compile(r"did not allow|denied|rejected|declined|User cancelled the operation", re.IGNORECASE)
 _STOPPED = re.compile(r"\s*(?:request cancelled|user cancelled the request)", re.IGNORECASE)
-_TYPES = frozenset({"user", "gemini", *_HARNESS})
+_TYPES = ("user", "gemini", *_HARNESS)
 
 
 class GeminiCLI:

@@ -90,9 +90,16 @@ def _message(info: dict[str, Any], parts: list[Any], thread: Thread) -> None:
     if info["role"] == "user":
         _person(info, parts, time, extra, thread)
         return
-    draft = thread.add(Draft("agent", time=time, model=text_or_none(info.get("modelID")), extra=extra))
-    if info.get("summary") is True:
-        draft.event_class, draft.kind = "harness", "compact_summary"
+    summary = info.get("summary") is True
+    draft = thread.add(
+        Draft(
+            "harness" if summary else "agent",
+            time=time,
+            kind="compact_summary" if summary else None,
+            model=text_or_none(info.get("modelID")),
+            extra=extra,
+        )
+    )
     others: list[Any] = []
     spent: Usage | None = None
     for n, part in enumerate(parts):

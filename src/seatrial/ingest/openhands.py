@@ -32,8 +32,8 @@ from seatrial.records import (
 
 _SHAPE = "OpenHands events: an array of actions and observations, or an attempt with a history of them"
 _ENVELOPE = ("id", "timestamp", "source", "message", "cause", "tool_call_metadata", "llm_metrics", "action")
-_QUIET = frozenset({"null", "agent_state_changed", "recall"})
-_SILENT = frozenset({"null", "recall", "change_agent_state", "send_prompt"})
+_QUIET = ("null", "agent_state_changed", "recall")
+_SILENT = ("null", "recall", "change_agent_state", "send_prompt")
 
 
 class OpenHands:
