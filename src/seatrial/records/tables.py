@@ -241,5 +241,90 @@ OUTCOMES_TABLE = Table(
     personal=("user", "unit"),
 )
 
-TABLES: tuple[Table, ...] = (SESSIONS, STEPS, SIGNALS, CALLS, CORRECTIONS, OUTCOMES_TABLE)
+ATTEMPTS = Table(
+    "attempts",
+    1,
+    ("session",),
+    (
+        _c("session", "string", "id of the attempt's trace", nullable=False),
+        _c("run", "string", "the run that made it", nullable=False),
+        _c("suite", "string"),
+        _c("task", "string", nullable=False),
+        _c("task_hash", "string", "content of the task: attempts compare only where it is equal"),
+        _c("trial", "int64", nullable=False),
+        _c("status", "string", "METHODS 0.1", nullable=False),
+        _c("score", "float64", "[0, 1]; null unless graded"),
+        _c("reason", "string"),
+        _c("task_type", "string"),
+        _c("difficulty", "string"),
+        _c("source", "string", "where the task came from (METHODS 6.1)"),
+        _c("must_pass", "bool"),
+        _c("part", "string", "dev | holdout"),
+        _c("model", "string", "as served"),
+        _c("agent", "string"),
+        _c("agent_version", "string"),
+        _c("fingerprint_json", "string", "parts of the agent by content hash (METHODS 6.1)"),
+        _c("world", "string"),
+        _c("world_version", "string"),
+        _c("seed", "int64"),
+        _c("stopped", "string", "why the episode ended"),
+        _c("agent_turns", "int64"),
+        _c("tool_calls", "int64"),
+        _c("tokens", "int64"),
+        _c("cost_usd", "float64", "null: the price is not known"),
+        _c("latency_s", "float64"),
+        _c("start", "float64"),
+        _c("blob", "string", "the attempt's trace, arguments verbatim; null: it left none"),
+    ),
+)
+
+VERDICTS = Table(
+    "verdicts",
+    1,
+    ("session", "metric", "by"),
+    (
+        _c("session", "string", "the attempt", nullable=False),
+        _c("run", "string", nullable=False),
+        _c("task", "string", nullable=False),
+        _c("task_hash", "string"),
+        _c("trial", "int64", nullable=False),
+        _c("metric", "string", nullable=False),
+        _c("passed", "bool", "null: not applicable or not scored"),
+        _c("value", "float64"),
+        _c("layer", "string", "final | trajectory | production", nullable=False),
+        _c("reason", "string"),
+        _c("by", "string", "check or judge", nullable=False),
+        _c("version", "string", nullable=False),
+        _c("steps_json", "string"),
+        _c("evidence_json", "string"),
+    ),
+)
+
+TRIAGE = Table(
+    "triage",
+    1,
+    ("session",),
+    (
+        _c("session", "string", "a session, an attempt, or the id of an incident", nullable=False),
+        _c("state", "string", "new | task | dismissed", nullable=False),
+        _c("reason", "string", "why it was dismissed, or what happened"),
+        _c("task", "string", "the task that it became"),
+        _c("kind", "string", "session | incident"),
+        _c("by", "string"),
+        _c("time", "float64"),
+    ),
+    personal=("by",),
+)
+
+TABLES: tuple[Table, ...] = (
+    SESSIONS,
+    STEPS,
+    SIGNALS,
+    CALLS,
+    CORRECTIONS,
+    OUTCOMES_TABLE,
+    ATTEMPTS,
+    VERDICTS,
+    TRIAGE,
+)
 """The stored tables. A room that needs another adds it here."""

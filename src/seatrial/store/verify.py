@@ -10,7 +10,7 @@ import polars as pl
 
 from seatrial.errors import SeatrialError
 from seatrial.records import Check, Trace
-from seatrial.records.tables import SESSIONS, TABLES, Table
+from seatrial.records.tables import ATTEMPTS, SESSIONS, TABLES, TRIAGE, Table
 from seatrial.store.blobs import Blobs
 from seatrial.store.delta import DeltaTables
 from seatrial.store.versions import ORIGIN, Version, Versions, link
@@ -58,7 +58,8 @@ def verify(
     head = history[-1]
     broken = {t.name for t in TABLES if not _files(delta, t, head, found)}
     found.add("version_log", _chain(history), "every version follows from the one before it")
-    rows = [] if SESSIONS.name in broken else _rows(delta, head)
+    sessions = [] if SESSIONS.name in broken else _rows(delta, SESSIONS, head)
+    rows = sessions + ([] if ATTEMPTS.name in broken else _rows(delta, ATTEMPTS, head))
     names = list(blobs.names())
     damaged, wrong = [], []
     by_blob = {blob: session for session, blob in rows}
@@ -75,18 +76,20 @@ def verify(
     found.add("blob_hashes", damaged, f"sha256 of {len(names)} blobs derived again")
     present = set(names)
     missing = [f"session {session!r}: its blob {blob} is missing" for session, blob in rows if blob not in present]
-    found.add("sessions_have_blobs", missing + wrong, "every session row has its blob, and the blob is that session")
+    found.add("sessions_have_blobs", missing + wrong, "every session and attempt has its blob, and the blob is that one's")
     loose = present - set(by_blob)
     superseded = loose & {blob for version in history for blob in version.superseded}
+    known = {session for session, _ in sessions} | _attempts(delta, broken, head)
     for table in TABLES:
         if table.name not in broken:
-            _table(delta, table, head, None if SESSIONS.name in broken else {s for s, _ in rows}, found)
+            unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE)
+            _table(delta, table, head, None if unknown else known, found)
     return Verification(
         ok=not found.problems,
         data_version=head.stamp,
         checks=tuple(found.checks),
         problems=tuple(found.problems),
-        sessions=len(rows),
+        sessions=len(sessions),
         blobs=len(names),
         superseded=len(superseded),
         unreferenced=len(loose - superseded),
@@ -117,9 +120,16 @@ def _files(delta: DeltaTables, table: Table, head: Version, found: _Findings) ->
     return not wrong
 
 
-def _rows(delta: DeltaTables, head: Version) -> list[tuple[str, str]]:
-    frame = delta.scan(SESSIONS, head.tables.get(SESSIONS.name)).select("session", "blob").collect()
-    return list(frame.iter_rows())
+def _rows(delta: DeltaTables, table: Table, head: Version) -> list[tuple[str, str]]:
+    frame = delta.scan(table, head.tables.get(table.name)).select("session", "blob").collect()
+    return list(frame.drop_nulls().iter_rows())
+
+
+def _attempts(delta: DeltaTables, broken: set[str], head: Version) -> set[str]:
+    """Every attempt, also those that left no trace."""
+    if ATTEMPTS.name in broken:
+        return set()
+    return set(delta.scan(ATTEMPTS, head.tables.get(ATTEMPTS.name)).select("session").collect()["session"].to_list())
 
 
 def _table(delta: DeltaTables, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
