@@ -14,7 +14,10 @@ from seatrial.records import CallFact, ErrorCause, Signal, Span, Step, ToolCall,
 from seatrial.signals import faults, shell
 
 NAME = "commands"
-VERSION = "1"
+VERSION = "2"
+
+UNRECORDED = "not recorded"
+"""The tool of a result whose call is not in the log."""
 
 _READ = 4_000
 """Characters of a result's head and tail that are read. Tools put their error message at either end."""
@@ -132,6 +135,8 @@ def _failed(call: ToolCall | None, result: ToolResult, line: shell.Line | None, 
     shown = "" if code is None else f"exit {code}: "
     if faults.TIMEOUT.search(text):
         return _at(result, faults.TIMEOUT, Finding("unknown", 0.6, f"{shown}ran out of time"))
+    if faults.REMOTE_AHEAD.search(text):
+        return _at(result, faults.REMOTE_AHEAD, Finding("unknown", 0.6, f"{shown}the remote had moved on"))
     if faults.MISUSE.search(text):
         return _at(result, faults.MISUSE, Finding("model", 0.85, f"{shown}the output names an error of the call"))
     if line is not None and code is not None and any(c.program in ("false", "exit") for c in line.deciders):
@@ -143,12 +148,16 @@ def _benign(line: shell.Line, code: int, text: str) -> tuple[float, str] | None:
     """Confidence and reason if this exit code answers a question rather than reporting a failure."""
     if not line.deciders:
         return None
-    asked = [c for c in line.deciders if _answers(c, code)]
+    if faults.CONFLICT.search(text) and any(c.head in faults.CONFLICTING for c in line.deciders):
+        return 0.8, f"exit {code}: a merge conflict is to be decided"
+    asked = [c for c in line.deciders if _answers(c, code, text)]
     others = [c for c in line.deciders if c not in asked]
     if not asked:
         return None
     head = asked[-1].head
     body = _EXIT_TEXT.sub("", text, count=1).strip()
+    if not others and any(_silenced(c) for c in asked):
+        return 0.7, f"exit {code} of {head} with its complaints thrown away means no"
     complaint = re.search(rf"^(?:\S*sh: )?{re.escape(asked[-1].program)}: ", body, re.MULTILINE)
     if complaint or re.search(r"^\(eval\):\d+:|parse error|syntax error near", body[:300], re.MULTILINE):
         return None
@@ -161,9 +170,18 @@ def _benign(line: shell.Line, code: int, text: str) -> tuple[float, str] | None:
     return None
 
 
-def _answers(command: shell.Command, code: int) -> bool:
+def _silenced(command: shell.Command) -> bool:
+    return command.program in faults.PROBES and faults.SILENCED.search(" ".join(command.words)) is not None
+
+
+def _answers(command: shell.Command, code: int, text: str) -> bool:
     if command.inverted:
         return code == 1
+    if _silenced(command):
+        return code in (1, 2)
+    for words, (exits, output) in faults.BENIGN_COMMANDS.items():
+        if command.program == words[0] and command.words[: len(words) - 1] == words[1:]:
+            return code in exits and (output is None or output.search(text) is not None)
     codes = faults.BENIGN_EXITS.get(command.head) or faults.BENIGN_EXITS.get(command.program)
     if command.program == "command" or (command.program == "git" and command.head not in faults.BENIGN_EXITS):
         return command.program == "command" and code == 1
@@ -281,6 +299,31 @@ def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]
         calls.append(fact)
         if result is not None and index is not None and (finding.cause or finding.abnormal):
             signals.extend(_signals(trace, step, fact, finding, index))
+    for position, index in enumerate(sorted(set(range(len(step.results))) - set(paired.values()))):
+        _loose(trace, step, index, len(step.tool_calls) + position, signals, calls)
+
+
+def _loose(trace: Trace, step: Step, index: int, position: int, signals: list[Signal], calls: list[CallFact]) -> None:
+    """A result whose call the source does not record: what it reports is evidence all the same."""
+    result = step.results[index]
+    finding = classify(None, result, None)
+    if finding.cause is None:
+        return
+    fact = CallFact(
+        session=trace.id,
+        step=step.index,
+        call=position,
+        tool=UNRECORDED,
+        outcome=result.outcome,
+        intent=UNRECORDED,
+        call_id=result.call_id,
+        model=step.model or trace.model,
+        cause=finding.cause,
+        exit_code=result.exit_code,
+        hallucinated=hallucinated(None, result),
+    )
+    calls.append(fact)
+    signals.extend(_signals(trace, step, fact, finding, index))
 
 
 def _pairs(step: Step) -> dict[int, int]:

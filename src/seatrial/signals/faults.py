@@ -34,7 +34,8 @@ ENVIRONMENT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "service",
             r"service (?:is )?(?:temporarily )?unavailable|\b50[234] (?:bad gateway|service|gateway)"
             r"|bad gateway|gateway time-?out|internal server error|cannot connect to the docker daemon"
-            r"|index\.lock['\"]?: file exists|resource temporarily unavailable|server is overloaded",
+            r"|index\.lock['\"]?: file exists|resource temporarily unavailable|server is overloaded"
+            r"|unexpected store location|is being (?:deprecated|sunset|retired)",
         ),
     )
 )
@@ -55,7 +56,8 @@ MISUSE = re.compile(
     r"|\bfatal:|command not found|undefined|is not a function|cannot|could not|unable to|\bfailed\b|\bfail\b|conflict"
     r"|not a (?:git repository|directory)|is a directory|already exists|modified since|did you mean"
     r"|too (?:large|long)|exceeds|mismatch|panic:|assert|is not (?:allowed|supported|valid|defined)|✗|✘|❌"
-    r"|^(?:\w[\w.-]*): (?:the |not |no |un|in|can|bad |option)",
+    r"|^(?:\w[\w.-]*): (?:the |not |no |un|in|can|bad |option)|none of the others can be|mutually exclusive"
+    r"|\b(?:style|lint\w*|type|format\w*) (?:issues?|problems?|violations?) (?:were )?found",
     re.IGNORECASE | re.MULTILINE,
 )
 # Programs that run checks: what they print about permissions or networks comes from the code that they check.
@@ -75,6 +77,14 @@ REJECTION_REASON = re.compile(
     r"(?:the user said|user (?:feedback|provided the following reason[^:]*)|reason given)\s*:\s*(?P<reason>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
+
+# The tool did its part and hands a decision back: nobody misused it.
+CONFLICT = re.compile(
+    r"^CONFLICT \(|automatic merge failed; fix conflicts|could not apply [0-9a-f]{6,}", re.IGNORECASE | re.MULTILINE
+)
+CONFLICTING = frozenset({"git merge", "git rebase", "git cherry-pick", "git pull", "git revert", "git stash", "git am"})
+# Others had pushed meanwhile: the log does not say whether the agent should have known.
+REMOTE_AHEAD = re.compile(r"! \[rejected\].*\((?:fetch first|non-fast-forward)\)")
 
 # Programs whose exit codes answer a question. The set holds the codes that mean "no", "different" or "none".
 BENIGN_EXITS: dict[str, frozenset[int]] = {
@@ -103,6 +113,17 @@ NOISY = frozenset(
         *("make", "sleep", "date", "tee", "true", ":", "rustc", "gcc", "tar", "unzip", "gh", "mise", "popd", "pushd"),
     }
 )
+# The same for commands of two words; the pattern, where there is one, must occur in the output.
+BENIGN_COMMANDS: dict[tuple[str, ...], tuple[frozenset[int], re.Pattern[str] | None]] = {
+    ("gh", "pr", "checks"): (frozenset({1, 8}), re.compile(r"^\S.*\t(?:pass|fail|pending|skipping)\t", re.MULTILINE)),
+    ("gh", "api"): (frozenset({1}), re.compile(r"\"status\": ?\"404\"|\(HTTP 404\)")),
+    ("npm", "view"): (frozenset({1}), re.compile(r"\bE404\b")),
+    ("npm", "info"): (frozenset({1}), re.compile(r"\bE404\b")),
+    ("npm", "outdated"): (frozenset({1}), None),
+}
+SILENCED = re.compile(r"(?:2|&)>>?\s*/dev/null|>&\s*/dev/null")
+"""A command whose complaints are thrown away beforehand expects to fail: ``ls maybe/* 2>/dev/null`` asks."""
+PROBES = frozenset({"ls", "stat", "readlink", "cat", "find", "file"})
 SIGNALS: dict[int, str] = {130: "interrupt", 141: "closed pipe"}
 
 # Programs that print other files' text: an error message inside it is data, not an error of the command.
