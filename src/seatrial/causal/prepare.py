@@ -173,21 +173,25 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     """Cluster codes, their kind, and whether one known user did everything (METHODS 3.1, 3.4).
 
     The user; the session where users are unknown or there is only one; the assignment unit where it is coarser,
-    that is, where every cluster lies inside one unit and some unit holds several clusters.
+    that is, where every cluster lies inside one unit and some unit holds several clusters. `table` has one row per
+    session, sorted by session.
     """
     users = 0 if table["user"].null_count() == table.height else table["user"].drop_nulls().n_unique()
     one_user = users == 1 and table["user"].null_count() == 0
     by_user = users >= 2
+    units = 0 if table["unit"].null_count() else table["unit"].n_unique()
+    if not by_user:
+        if 0 < units < table.height:
+            return codes(table["unit"])[0], "unit", one_user
+        return np.arange(table.height), "session", one_user
     own = pl.concat_str(pl.lit("session:"), pl.col("session"))
     key = pl.when(pl.col("user").is_not_null()).then(pl.concat_str(pl.lit("user:"), "user")).otherwise(own)
-    table = table.select("unit", (key if by_user else own).alias("key"))
-    kind = "user" if by_user else "session"
-    units = 0 if table["unit"].null_count() else table["unit"].n_unique()
+    table = table.select("unit", key.alias("key"))
     if 0 < units < table.height and units < table["key"].n_unique():
         per_key = table.group_by("key").agg(pl.col("unit").n_unique())["unit"]
         if per_key.max() == 1:
             return codes(table["unit"])[0], "unit", one_user
-    return codes(table["key"])[0], kind, one_user
+    return codes(table["key"])[0], "user", one_user
 
 
 def sample(table: pl.DataFrame) -> Sample:
