@@ -39,6 +39,10 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     more_tasks: int | None = None
     why: str | None = None
+    kind: Literal["quality", "cost", "latency"] = "quality"
+    lower: float | None = None
+    n_tasks: int = 0
+    excluded: dict[str, int] = {}
 
 
 class RegressedTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +57,8 @@ class RegressedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """The gate's answer. `changed` names the parts of the agent's fingerprint that differ; empty means that
-    nothing changed and the run is an A/A check. `single_run` marks one run per task."""
+    nothing changed and the run is an A/A check. `single_run` marks one run per task. `missing_evidence` names what
+    the decision needed and did not get: it stops a build, whatever `--on-inconclusive` says."""
 
     verdict: GateVerdict
     single_run: bool
@@ -64,5 +69,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[MetricRow, ...]
     regressed_tasks: tuple[RegressedTask, ...] = ()
     must_pass_failed: tuple[str, ...] = ()
+    missing_evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     why: str = ""
