@@ -57,13 +57,14 @@ class GeminiCLI:
             else:
                 log.kept(value.size, what)
         if session.meta or session.messages:
-            yield self._trace(path, session)
+            yield self._trace(path, session, log)
 
-    def _trace(self, path: Path, session: _Session) -> Trace:
+    def _trace(self, path: Path, session: _Session, log: ReadLog) -> Trace:
         thread = Thread()
         for message, rewound in session.messages.values():
-            for draft in _drafts(message, thread):
-                draft.extra |= {"rewound": True} if rewound else {}
+            draft = _draft(message, thread)
+            draft.extra |= {"rewound": True} if rewound else {}
+            draft.copied = any(log.seen(f"gemini-cli:{given}") for given in draft.source_ids)
         steps = thread.steps()
         size = path.stat().st_size
         models = [step.model for step in steps if step.model is not None]
@@ -141,7 +142,7 @@ class _Session:
             self.messages[given] = (message, rewound or found)
 
 
-def _drafts(message: dict[str, Any], thread: Thread) -> list[Draft]:
+def _draft(message: dict[str, Any], thread: Thread) -> Draft:
     """The step of a message, added to the thread."""
     text, others = _text(message.get("content"))
     time = moment(message.get("timestamp"))
@@ -164,7 +165,7 @@ def _drafts(message: dict[str, Any], thread: Thread) -> list[Draft]:
     draft.extra |= extra
     if (given := text_or_none(message.get("id"))) is not None:
         draft.source_ids.append(given)
-    return [draft]
+    return draft
 
 
 def _agent(message: dict[str, Any], text: str, time: float | None, thread: Thread) -> Draft:

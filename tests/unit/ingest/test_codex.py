@@ -302,3 +302,14 @@ def test_outcomes(raw: Any, ended: dict[str, Any], outcome: str, code: int | Non
     found = output_of(raw, ended)
     assert (found.outcome, found.exit_code) == (outcome, code)
     assert found.truncated == ("truncated" in str(raw))
+
+
+def test_a_replayed_record_has_the_same_id_in_both_files(tmp_path: Path) -> None:
+    """Files are also read apart, by workers that share no memory: the ids alone must tell copies."""
+    shared = [user("yes"), agent("one"), user("yes"), call("call_1", cmd="x")]
+    first, _ = load(tmp_path / "p.jsonl", meta(id="parent"), *shared)
+    second, _ = load(tmp_path / "c.jsonl", meta(id="child", forked_from_id="parent"), meta(id="parent"), *shared)
+    assert [step.source_ids for step in first.steps] == [step.source_ids for step in second.steps]
+    assert len({record for step in first.steps for record in step.source_ids}) == 4
+    other, _ = load(tmp_path / "o.jsonl", meta(id="other"), *shared)
+    assert {r for s in other.steps for r in s.source_ids}.isdisjoint(r for s in first.steps for r in s.source_ids)

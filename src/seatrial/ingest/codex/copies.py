@@ -7,7 +7,7 @@ version 7, which begin with their time: a turn older than the thread belongs to 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from seatrial.canon import content_hash
 from seatrial.ingest.drafts import an_object
@@ -18,6 +18,13 @@ _UNIQUE = 16
 """Ids at least this long are taken to be unique; local servers hand out ids such as ``call_1``."""
 
 _SAID = ("type", "role", "content", "summary", "name", "arguments", "input", "output", "call_id", "action")
+
+
+class Origin(NamedTuple):
+    """Where a record comes from: its id, the same wherever it is replayed, and whether it is a copy here."""
+
+    record: str
+    copied: bool
 
 
 class Copies:
@@ -69,20 +76,22 @@ class Copies:
         if self._prompts > 1:
             self._older = None
 
-    def is_copy(self, payload: dict[str, Any]) -> bool:
-        """Whether this record of a conversation is an ancestor's, or was read before."""
+    def origin(self, payload: dict[str, Any]) -> Origin:
+        """The id of this record of a conversation, and whether it is an ancestor's or was read before."""
         of = an_object(payload.get("internal_chat_message_metadata_passthrough")) or an_object(payload.get("metadata"))
         if "turn_id" in of:
             self.turn(of["turn_id"])
+        record = self._key(payload)
         if self._replaying and self._older:
-            return True
-        seen = self._log.seen(self._key(payload))
+            return Origin(record, True)
+        seen = self._log.seen(record)
         if self._replaying:
             if self._found and not seen:
                 self._end()
-                return self._log.seen(self._key(payload))
+                record = self._key(payload)
+                return Origin(record, self._log.seen(record))
             self._found = self._found or seen
-        return seen
+        return Origin(record, seen)
 
     def _end(self) -> None:
         self._replaying = False

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from seatrial.ingest.codex.copies import Copies
+from seatrial.ingest.codex.copies import Copies, Origin
 from seatrial.ingest.codex.outputs import end_of, output_of
 from seatrial.ingest.codex.tokens import Tokens
 from seatrial.ingest.drafts import Draft, Thread, a_list, added, an_object, rest, text_or_none, totals
@@ -191,30 +191,32 @@ class Session:
         elif role == "user":
             if spoken(text).event_class == "human" and not _WRAPPED.match(text.strip()):
                 self._copies.prompted()
-            self._person(text, extra, self._copies.is_copy(payload), time)
+            self._person(text, extra, self._copies.origin(payload), time)
         elif isinstance(role, str):
-            copied = self._copies.is_copy(payload)
-            self._add(Draft("harness", text, time=time, kind="system_prompt", extra=extra, copied=copied))
+            self._add(
+                Draft("harness", text, time=time, kind="system_prompt", extra=extra), self._copies.origin(payload)
+            )
         else:
             return False
         return True
 
-    def _person(self, text: str, extra: dict[str, Any], copied: bool, time: float | None) -> None:
+    def _person(self, text: str, extra: dict[str, Any], origin: Origin, time: float | None) -> None:
         bare = text.strip()
         if bare.startswith("<turn_aborted>"):
-            self._interrupted(text, extra, copied, time)
+            self._interrupted(text, extra, origin, time)
             return
         waiting = self._matching(text, typed=True)
         if waiting is not None:
             waiting.extra.update(extra)
+            waiting.source_ids.append(origin.record)
             self._typed.pop(id(waiting), None)
             return
         said = spoken(text)
-        draft = Draft(said.event_class, said.text, time=time, kind=said.kind, extra=extra, copied=copied)
+        draft = Draft(said.event_class, said.text, time=time, kind=said.kind, extra=extra)
         if said.injected:
             draft.extra["injected"] = list(said.injected)
         self._typed[id(draft)] = False
-        self._add(draft)
+        self._add(draft, origin)
 
     def _matching(self, text: str, *, typed: bool) -> Draft | None:
         """A user turn of this text among the last ones: typed (known from its event alone), or not yet confirmed."""
@@ -255,7 +257,7 @@ class Session:
         outcome = output.outcome
         if outcome == "unknown" and payload.get("status") in ("completed", "failed"):
             outcome = "ok" if payload["status"] == "completed" else "error"
-        self._copies.is_copy(payload)
+        self._copies.origin(payload)
         self._thread.answer(
             ToolResult(
                 call_id=call_id,
@@ -274,7 +276,7 @@ class Session:
         Where none are, it ends with the first result: what follows answers it. `fresh`: the item opens a
         response rather than adding a parallel call.
         """
-        copied = self._copies.is_copy(payload)
+        record, copied = self._copies.origin(payload)
         draft = self._open
         if (
             draft is None
@@ -286,12 +288,13 @@ class Session:
             if effort := text_or_none(self._context.get("effort")):
                 draft.extra["effort"] = effort
             self._open = self._thread.add(draft)
-        if (given := text_or_none(payload.get("id"))) is not None:
-            draft.source_ids.append(given)
+        draft.source_ids.append(record)
         return draft
 
-    def _add(self, draft: Draft) -> Draft:
+    def _add(self, draft: Draft, origin: Origin) -> Draft:
         self._open = None
+        draft.source_ids.append(origin.record)
+        draft.copied = origin.copied
         return self._thread.add(draft)
 
     # Events beside the conversation
@@ -312,8 +315,8 @@ class Session:
         elif sub in _TROUBLE:
             text = text_or_none(payload.get("message")) or ""
             kind = "warning" if sub == "warning" else "api_error"
-            copied = self._copies.is_copy({"type": sub, "content": text})
-            self._add(Draft("harness", text, time=time, kind=kind, extra=rest(payload, "message"), copied=copied))
+            origin = self._copies.origin({"type": sub, "content": text})
+            self._add(Draft("harness", text, time=time, kind=kind, extra=rest(payload, "message")), origin)
         elif sub not in _BOOKKEEPING:
             return False
         if sub in ("task_started", "turn_started"):
@@ -333,9 +336,9 @@ class Session:
             return
         said = spoken(text)
         who: EventClass = said.event_class if plain else "harness"
-        copied = self._copies.is_copy({"type": "message", "role": "user", "content": text})
+        origin = self._copies.origin({"type": "message", "role": "user", "content": text})
         kind = said.kind if plain else text_or_none(payload.get("kind"))
-        draft = self._add(Draft(who, said.text, time=time, kind=kind, copied=copied))
+        draft = self._add(Draft(who, said.text, time=time, kind=kind), origin)
         draft.extra.update(rest({name: payload.get(name) or None for name in ("images", "local_images")}))
         self._typed[id(draft)] = True
 
@@ -366,21 +369,21 @@ class Session:
     def _turn_aborted(self, payload: dict[str, Any], time: float | None) -> None:
         extra = rest(payload, "type")
         last = self._thread.drafts[-1] if self._thread.drafts else None
-        copied = self._copies.is_copy({"type": "turn_aborted", "content": payload.get("turn_id")})
+        origin = self._copies.origin({"type": "turn_aborted", "content": payload.get("turn_id")})
         if payload.get("reason") not in (None, "interrupted", "replaced"):
-            self._add(Draft("harness", time=time, kind="turn_aborted", extra=extra, copied=copied))
+            self._add(Draft("harness", time=time, kind="turn_aborted", extra=extra), origin)
         elif last is not None and last.kind == "turn_aborted":
             last.extra.update(extra)
         else:
-            self._add(Draft("interrupted", time=time, kind="turn_aborted", extra=extra, copied=copied))
+            self._add(Draft("interrupted", time=time, kind="turn_aborted", extra=extra), origin)
 
-    def _interrupted(self, text: str, extra: dict[str, Any], copied: bool, time: float | None) -> None:
+    def _interrupted(self, text: str, extra: dict[str, Any], origin: Origin, time: float | None) -> None:
         last = self._thread.drafts[-1] if self._thread.drafts else None
         if last is not None and last.kind == "turn_aborted" and not last.text:
             last.text = text
             last.extra.update(extra)
         else:
-            self._add(Draft("interrupted", text, time=time, kind="turn_aborted", extra=extra, copied=copied))
+            self._add(Draft("interrupted", text, time=time, kind="turn_aborted", extra=extra), origin)
 
     def _compacted(self, payload: dict[str, Any], time: float | None) -> None:
         history = [
@@ -392,8 +395,8 @@ class Session:
         if history:
             extra["replacement_history"] = history
         text = text_or_none(payload.get("message")) or ""
-        copied = self._copies.is_copy({"type": "compacted", "content": text, "summary": len(history)})
-        self._add(Draft("harness", text, time=time, kind="compact_summary", extra=extra, copied=copied))
+        origin = self._copies.origin({"type": "compacted", "content": text, "summary": len(history)})
+        self._add(Draft("harness", text, time=time, kind="compact_summary", extra=extra), origin)
 
     def _settle(self) -> None:
         """Decide on user turns that no event confirmed: wrapped in a tag, they are the harness's."""
