@@ -11,9 +11,14 @@ and listed, so that it can never take seatrial down with it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import cache
+from hashlib import blake2b
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -109,3 +114,51 @@ def _missing(value: Any, protocol: type) -> list[str]:
         except Exception:
             missing.append(name)
     return missing
+
+
+def named(reference: str, folder: Path | None = None) -> Any:
+    """The object that ``module:name`` or ``file.py:name`` names; a file is looked for in `folder`.
+
+    Importing runs the module: a reference is code that its reader trusts, as a test file is.
+
+    Raises:
+        UsageError: it is no reference, the module cannot be imported, or has no such name.
+    """
+    place, colon, name = reference.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(f"{reference!r} names nothing", hint="module:name or file.py:name")
+    try:
+        module = _file(Path(folder or ".") / place) if place.endswith(".py") else import_module(place)
+        value: Any = module
+        for part in name.split("."):
+            value = getattr(value, part)
+    except AttributeError:
+        raise UsageError(f"{place} has no {name!r}") from None
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything
+        raise UsageError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
+    return value
+
+
+def _file(path: Path) -> Any:
+    """Import a file under a name of its own, once, its folder on the path so that its neighbours are found."""
+    path = path.resolve()
+    if not path.is_file():
+        raise UsageError(f"there is no file {path.name}", hint=f"looked in {path.parent.name or path.parent}")
+    name = f"seatrial_file_{blake2b(str(path).encode(), digest_size=8).hexdigest()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path.name} is not a Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

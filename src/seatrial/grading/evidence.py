@@ -1,0 +1,81 @@
+"""What one attempt left for checks to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from seatrial.grading.events import Timeline, timeline
+from seatrial.records import Layer, StateChange, Task, ToolSpec, Trace, Verdict
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt, ready to be judged.
+
+    `answer` is the agent's last words (None: it said nothing); `final` and `start` are the world's states and
+    `changes` what differs between them (None: not recorded). `stopped` is why the episode ended (None: unknown).
+    """
+
+    timeline: Timeline
+    answer: str | None = None
+    start: dict[str, Any] | None = None
+    final: dict[str, Any] | None = None
+    changes: tuple[StateChange, ...] | None = None
+    stopped: str | None = None
+
+
+@runtime_checkable
+class TaskCheck(Protocol):
+    """One check: from a task and one attempt at it to a verdict. Other packages bring theirs by the entry-point
+    group ``seatrial.checks``."""
+
+    @property
+    def name(self) -> str:
+        """The metric that it reports."""
+
+    @property
+    def version(self) -> str:
+        """Bumped when the same attempt would be judged otherwise (METHODS 0.6)."""
+
+    @property
+    def layer(self) -> Layer:
+        """What it looks at: the end or the way there."""
+
+    def check(self, task: Task, evidence: Evidence) -> Verdict:
+        """The verdict; not applicable is `passed` None with the reason."""
+
+
+def of_trace(
+    trace: Trace,
+    *,
+    tools: Sequence[ToolSpec] = (),
+    start: dict[str, Any] | None = None,
+    final: dict[str, Any] | None = None,
+    changes: tuple[StateChange, ...] | None = None,
+    stopped: str | None = None,
+) -> Evidence:
+    """The evidence of a trace, with whatever states were recorded beside it."""
+    return Evidence(
+        timeline=timeline(trace, tools),
+        answer=final_answer(trace),
+        start=start,
+        final=final,
+        changes=changes,
+        stopped=stopped,
+    )
+
+
+def of_events(events: Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec] = ()) -> Evidence:
+    """The evidence of an event list, which knows no states. An event ``{"event": "answer", "text"}`` is the answer."""
+    said = [e.get("text") for e in events if isinstance(e, Mapping) and e.get("event") == "answer"]
+    return Evidence(timeline=timeline(events, tools), answer=str(said[-1]) if said else None)
+
+
+def final_answer(trace: Trace) -> str | None:
+    """The text of the last agent step that says something and calls nothing; else of the last that says something."""
+    spoken = [s for s in trace.steps if s.event_class == "agent" and not s.copied and s.text.strip()]
+    closing = [s for s in spoken if not s.tool_calls]
+    chosen = closing or spoken
+    return chosen[-1].text if chosen else None
