@@ -183,7 +183,7 @@ def holds(a: Assertion, value: Any) -> bool:
     if op in ("lt", "le", "gt", "ge"):
         return _compare(op, value, wanted)
     if op == "approx":
-        return _is_number(value) and abs(value - wanted) <= a.tolerance
+        return _is_number(value) and bool(abs(value - wanted) <= a.tolerance)
     if op in ("in", "not_in"):
         return any(same(value, w) for w in wanted) == (op == "in")
     if op in ("contains", "not_contains"):
@@ -216,7 +216,7 @@ def _compare(op: str, value: Any, wanted: Any) -> bool:
     numbers = _is_number(value) and _is_number(wanted)
     if not numbers and not (isinstance(value, str) and isinstance(wanted, str)):
         return False
-    return {"lt": value < wanted, "le": value <= wanted, "gt": value > wanted, "ge": value >= wanted}[op]
+    return bool({"lt": value < wanted, "le": value <= wanted, "gt": value > wanted, "ge": value >= wanted}[op])
 
 
 def _contains(value: Any, wanted: Any) -> bool:
@@ -240,7 +240,9 @@ def _type(value: Any) -> str:
         return "boolean"
     if isinstance(value, int | float):
         return "number"
-    return {str: "string", list: "array", tuple: "array", dict: "object"}.get(type(value), "other")
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list | tuple) else "object" if isinstance(value, dict) else "other"
 
 
 def _is_number(value: Any) -> bool:

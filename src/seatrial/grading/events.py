@@ -10,7 +10,7 @@ import msgspec
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError
-from seatrial.records import Trace, ToolCall, ToolResult, ToolSpec
+from seatrial.records import ToolCall, ToolResult, ToolSpec, Trace
 
 Refusal = Literal["schema", "unknown_tool", "policy", "user"]
 """Why a call was never executed: its arguments, a tool that does not exist, a rule, or a person."""

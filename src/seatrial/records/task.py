@@ -17,7 +17,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``module:function`` or, for `check_final`, a list of assertions ``{"path", "op", "value"}``. `max_turns`
     limits agent turns, `max_tool_calls` tool calls; None means no limit. `order` is None, ``"subsequence"``
     or ``"prefix N"``. `reference` is a list of calls to match, ``{"calls": [{"tool", "arguments"}], "mode",
-    "arguments"}`` (METHODS 6.2). `r_max` is the cost of doing the task from scratch (METHODS 5, D4), in the world's unit.
+    "arguments"}`` (METHODS 6.2). `r_max` is the cost of doing the task from scratch (METHODS 5, D4), in the world's
+    unit.
     """
 
     id: str
