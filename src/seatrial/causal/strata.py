@@ -55,7 +55,8 @@ class _Group:
     task_type: str
     difficulties: set[int]
     epochs: set[int]
-    p_key: tuple[float, ...]
+    p: Floats
+    varies: bool
     members: list[int]
 
     @property
@@ -66,15 +67,20 @@ class _Group:
     def full(self) -> bool:
         return self.complete and bool((self.n >= MIN_SESSIONS).all())
 
+    def same_p(self, other: _Group) -> bool:
+        """Equal recorded probabilities; an arm that is absent from one of them (NaN) says nothing."""
+        both = ~(np.isnan(self.p) | np.isnan(other.p))
+        return not self.varies and not other.varies and bool((np.abs(self.p - other.p)[both] <= 1e-9).all())
+
     def absorb(self, other: _Group) -> None:
+        self.varies = not self.same_p(other)
+        self.p = np.where(np.isnan(self.p), other.p, self.p)
         self.n = self.n + other.n
         for mine, theirs in zip(self.seen, other.seen, strict=True):
             mine.update(theirs)
         self.difficulties |= other.difficulties
         self.epochs |= other.epochs
         self.members += other.members
-        if self.p_key != other.p_key:
-            self.p_key = (-1.0, float(min(self.members)))
 
 
 def difficulty_order(label: str) -> tuple[float, str]:
@@ -101,12 +107,12 @@ def _p_keys(sample: Sample, cell: Codes, n_sk: Floats) -> tuple[Floats, NDArray[
     """Mean recorded probability of every cell (S, K), and whether it varies inside any cell of the stratum (S,)."""
     shape = n_sk.shape
     if np.isnan(sample.probability).any():
-        return np.full(shape, -1.0), np.zeros(shape[0], dtype=bool)
+        return np.full(shape, np.nan), np.zeros(shape[0], dtype=bool)
     low, high = np.full(n_sk.size, np.inf), np.full(n_sk.size, -np.inf)
     np.minimum.at(low, cell, sample.probability)
     np.maximum.at(high, cell, sample.probability)
     varies = ((high - low) > 1e-9).reshape(shape).any(axis=1)
-    return np.where(np.isfinite(low), low, -1.0).reshape(shape), varies
+    return np.where(np.isfinite(low), low, np.nan).reshape(shape), varies
 
 
 def base_strata(
@@ -156,7 +162,7 @@ def _merge(groups: list[_Group], table: pl.DataFrame) -> list[str]:
         if not near:
             stuck.add(id(group))
             continue
-        partner = min(near, key=lambda g: (g.p_key != group.p_key, g.n.sum(), g.members[0]))
+        partner = min(near, key=lambda g: (not group.same_p(g), g.n.sum(), g.members[0]))
         said.append(f"{_label(table, group.members)} with {_label(table, partner.members)} ({how})")
         group.absorb(partner)
         groups[:] = [g for g in groups if g is not partner]
@@ -182,7 +188,8 @@ def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "ep
             task_type=str(table["task_type"][s]),
             difficulties={scale.index(table["difficulty"][s])},
             epochs={epochs.index(table["epoch"][s])},
-            p_key=(-1.0, float(s)) if varies[s] else tuple(np.round(p_key[s], 9).tolist()),
+            p=p_key[s],
+            varies=bool(varies[s]),
             members=[s],
         )
         for s in range(s_count)
@@ -207,8 +214,7 @@ def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "ep
         labels=tuple(labels),
         retained=float((code >= 0).mean()),
         thin=sum(not g.full for g in kept),
-        weight_by_p=any(g.p_key[0] == -1.0 and len(g.p_key) == 2 for g in kept)
-        and not bool(np.isnan(sample.probability).any()),
+        weight_by_p=any(g.varies for g in kept),
         merges=tuple(merges),
         dropped=tuple(dropped),
         base=base,

@@ -84,6 +84,13 @@ def test_equal_probabilities_are_preferred_and_unequal_ones_ask_for_weights() ->
     assert ladder(_sample(rows, forced)).weight_by_p
 
 
+def test_an_arm_that_is_absent_from_a_stratum_does_not_make_probabilities_differ() -> None:
+    rows = [("coding", "1", "1", a, 20) for a in "xyz"] + [("coding", "2", "1", a, 4) for a in "xy"]
+    found = ladder(_sample(rows, {(a, d): 1 / 3 for a in "xyz" for d in "12"}))
+    assert found.labels == ("coding / 1+2 / 1",)
+    assert not found.weight_by_p
+
+
 def test_difficulties_have_an_order() -> None:
     assert sorted(["hard", "unknown", "easy", "medium", "zeta"], key=difficulty_order) == [
         "easy", "medium", "hard", "zeta", "unknown",
