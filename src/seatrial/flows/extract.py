@@ -23,9 +23,14 @@ BATCH = 64
 """Sessions per unit of work: small enough to bound memory, large enough to amortise a commit."""
 
 
+VERSION = "2"
+"""Bumped when the same trace would give another outcome row for a reason outside signals and scoring."""
+
+
 def fingerprint(weights: Weights) -> str:
     """Identity of everything that turns a trace into an outcome row (METHODS 0.6)."""
-    return content_hash({"signals": signals.versions(), "scoring": SCORING_VERSION, "weights": weights})[:16]
+    versions = {"rows": VERSION, "signals": signals.versions(), "scoring": SCORING_VERSION}
+    return content_hash({**versions, "weights": weights})[:16]
 
 
 def extract_store(
@@ -118,10 +123,7 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
         "user": trace.user,
         "task": trace.task.id,
         "attempt": trace.attempt,
-        "task_type": found.task_type,
-        "task_type_by": found.task_type_by,
-        "difficulty": found.difficulty,
-        "difficulty_by": found.difficulty_by,
+        **_strata(found, assigned),
         **_assignment(assigned),
         "mixed": len(spoke) > 1,
         "start": min(times) if times else None,
@@ -139,6 +141,23 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
 
 
 _COUNTED = ("confirmation", "accept_implicit", "praise", "complaint", "correction", "execution_error")
+
+
+def _strata(found: signals.Extraction, assigned: Assignment | None) -> dict[str, str]:
+    """Task type and difficulty: recorded by the source, else by the draw (``type/difficulty``, as `Assigner` writes
+    its strata), else classified from what preceded the agent's first turn."""
+    out = {
+        "task_type": found.task_type,
+        "task_type_by": found.task_type_by,
+        "difficulty": found.difficulty,
+        "difficulty_by": found.difficulty_by,
+    }
+    drawn = (assigned.stratum or "").split("/") if assigned is not None else []
+    if len(drawn) == 2:
+        for name, value in zip(("task_type", "difficulty"), drawn, strict=True):
+            if value not in ("", "unknown") and out[f"{name}_by"] != "recorded":
+                out |= {name: value, f"{name}_by": "assignment record"}
+    return out
 
 
 def _assignment(assigned: Assignment | None) -> dict[str, Any]:
