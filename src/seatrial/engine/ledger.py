@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -71,11 +71,19 @@ class Ledger:
         Raises:
             UsageError: the ledger is closed.
         """
+        self.record_all({key: value})
+
+    def record_all(self, entries: Mapping[str, Any]) -> None:
+        """Note several units of work at once: one write to disk for all.
+
+        Raises:
+            UsageError: the ledger is closed.
+        """
         if self._file.closed:
             raise UsageError(f"the ledger {self.path} is closed")
-        self._file.write(canonical(_Line(key, value)) + b"\n")
+        self._file.write(b"".join(canonical(_Line(key, value)) + b"\n" for key, value in entries.items()))
         self._flush()
-        self._done[key] = msgspec.json.decode(canonical(value))
+        self._done.update({key: msgspec.json.decode(canonical(value)) for key, value in entries.items()})
 
     def _flush(self) -> None:
         self._file.flush()

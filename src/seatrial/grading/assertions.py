@@ -195,7 +195,7 @@ def holds(a: Assertion, value: Any) -> bool:
     if op in ("matches", "not_matches"):
         return _matches(wanted, value) == (op == "matches")
     if op == "length":
-        return isinstance(value, str | list | dict) and len(value) == wanted
+        return isinstance(value, str | list | dict) and bool(len(value) == wanted)
     if op == "type":
         return _type(value) == wanted
     raise UsageError(f"there is no op {op!r}")
@@ -224,7 +224,7 @@ def _contains(value: Any, wanted: Any) -> bool:
         return isinstance(wanted, str) and wanted.casefold() in value.casefold()
     if isinstance(value, list):
         return any(same(v, wanted) for v in value)
-    return isinstance(value, dict) and wanted in value if isinstance(wanted, str) else False
+    return isinstance(value, dict) and isinstance(wanted, str) and wanted in value
 
 
 def _matches(pattern: str, value: Any) -> bool:

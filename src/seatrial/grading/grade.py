@@ -38,7 +38,7 @@ def grade_trajectory(task: Task, trace: Trace | Sequence[Mapping[str, Any]]) -> 
 def outcome(verdicts: Sequence[Verdict]) -> tuple[Status, float | None, str]:
     """Status, score and reason of an attempt that came to its end: its final checks alone decide (METHODS 0.1).
 
-    The score is the mean share of the final checks; None, and `unscored`, where none of them applies, or where one
+    The score is that of a function which grades, else None. `unscored` where no final check applies, or where one
     broke or lacks what it looks at and no other failed.
     """
     final = [v for v in verdicts if v.layer == "final"]
@@ -50,8 +50,8 @@ def outcome(verdicts: Sequence[Verdict]) -> tuple[Status, float | None, str]:
     blind = [v for v in final if v.passed is None and (v.evidence.get("broke") or v.evidence.get("not_recorded"))]
     if blind and not wrong:
         return "unscored", None, blind[0].reason
-    shares = [v.value if v.value is not None else float(bool(v.passed)) for v in judged]
-    score = sum(shares) / len(shares)
+    graded = [v.value for v in judged if v.value is not None and v.evidence.get("graded")]
+    score = sum(graded) / len(graded) if graded else None
     if wrong:
         return "failed", score, "; ".join(f"{v.metric}: {v.reason}" for v in wrong)
     return "passed", score, "; ".join(v.reason for v in judged)

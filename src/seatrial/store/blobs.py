@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
 from collections.abc import Iterator
@@ -43,12 +44,16 @@ class Blobs:
         self._root = root
         self._scratch = root / "scratch"
         self._dirty: set[Path] = set()
+        self._unforced = False
 
     def path(self, name: str) -> Path:
         return self._root / name[:2] / f"{name}{SUFFIX}"
 
-    def put(self, name: str, packed: bytes) -> bool:
-        """Keep a packed blob; False when it was there already. `sync` makes a batch of puts durable."""
+    def put(self, name: str, packed: bytes, *, durable: bool = True) -> bool:
+        """Keep a packed blob; False when it was there already. `sync` makes a batch of puts durable.
+
+        With `durable` False the file itself waits for `sync` too: for callers that can make it again.
+        """
         path = self.path(name)
         if path.exists():
             return False
@@ -56,12 +61,16 @@ class Blobs:
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
                 self._dirty.add(folder.parent)
-        write_atomic(path, packed, scratch=self._scratch)
+        write_atomic(path, packed, scratch=self._scratch, durable=durable)
+        self._unforced = self._unforced or not durable
         self._dirty.add(path.parent)
         return True
 
     def sync(self) -> None:
         """Force the folders of all blobs put since the last call to disk."""
+        if self._unforced:
+            os.sync()
+            self._unforced = False
         for folder in sorted(self._dirty):
             sync_path(folder)
         self._dirty.clear()

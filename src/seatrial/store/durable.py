@@ -21,10 +21,13 @@ def sync_path(path: Path) -> None:
         os.close(fd)
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int = 0o644, scratch: Path | None = None) -> None:
+def write_atomic(
+    path: Path, data: bytes, *, mode: int = 0o644, scratch: Path | None = None, durable: bool = True
+) -> None:
     """Write `data` beside `path` (or in `scratch`, on the same disk), force it to disk, rename it into place.
 
-    The folder is not forced: the caller does that once for many files, with `sync_path`.
+    The folder is not forced: the caller does that once for many files, with `sync_path`. With `durable` False the
+    file is not forced either: it survives a killed process, not a power cut, until the caller syncs.
     """
     temporary = (scratch or path.parent) / f".{os.getpid()}-{secrets.token_hex(8)}.tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -32,7 +35,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o644, scratch: Path | 
         with os.fdopen(fd, "wb") as out:
             out.write(data)
             out.flush()
-            os.fsync(out.fileno())
+            if durable:
+                os.fsync(out.fileno())
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

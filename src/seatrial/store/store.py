@@ -95,10 +95,13 @@ class Store:
 
     # Blobs and traces
 
-    def put(self, trace: Trace) -> str:
-        """Keep a trace as a blob and return its hash. Idempotent; `commit` makes it part of a data version."""
+    def put(self, trace: Trace, *, durable: bool = True) -> str:
+        """Keep a trace as a blob and return its hash. Idempotent; `commit` makes it part of a data version.
+
+        With `durable` False a power cut before that commit may lose it: for what can be made again.
+        """
         name, packed = pack(canonical(trace))
-        self.blobs.put(name, packed)
+        self.blobs.put(name, packed, durable=durable)
         return name
 
     def trace(self, session: str) -> Trace:

@@ -78,7 +78,8 @@ class Final:
 
     def _read(self, said: Any) -> Verdict:
         if isinstance(said, Verdict):
-            return self._verdict(said.passed, said.reason, said.value, said.evidence)
+            graded = {"graded": True} if said.value is not None else {}
+            return self._verdict(said.passed, said.reason, said.value, said.evidence | graded)
         if isinstance(said, bool):
             return self._verdict(said, "the final check passed" if said else "the final check did not pass")
         if said is None:
