@@ -197,7 +197,7 @@ def holds(a: Assertion, value: Any) -> bool:
     if op == "length":
         return isinstance(value, str | list | dict) and bool(len(value) == wanted)
     if op == "type":
-        return _type(value) == wanted
+        return bool(_type(value) == wanted)
     raise UsageError(f"there is no op {op!r}")
 
 

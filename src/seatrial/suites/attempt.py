@@ -1,0 +1,319 @@
+"""One task, one agent, one trial: to an episode that has its trace, its states and the reason why it ended."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from seatrial.errors import InfrastructureError, InputError, SeatrialError
+from seatrial.records import (
+    Agent,
+    AgentUnderTest,
+    Approver,
+    Counterpart,
+    Provenance,
+    StateChange,
+    Status,
+    Step,
+    Task,
+    TaskRef,
+    ToolSpec,
+    Totals,
+    Trace,
+    Usage,
+    UserMessage,
+    World,
+    WorldStart,
+)
+from seatrial.suites.suite import Suite
+from seatrial.suites.watch import Watched, WatchedWorld, is_infrastructure
+from seatrial.world import Limits as EpisodeLimits
+from seatrial.world import MemoryWorld, Transcript, run_episode
+
+GRACE_S = 2.0
+"""How long past its time limit an agent that does not answer is waited for."""
+
+VERSION = "1"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one attempt may use. None: no limit; `turns` None: twice the task's `max_turns`, and 50 where it has none,
+    so that going over budget is seen by a check before it is stopped."""
+
+    turns: int | None = None
+    calls: int = 500
+    seconds: float | None = 600.0
+    cost_usd: float | None = None
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True):
+    """What one attempt left. `status` None: it came to its end and is to be graded; else the status is settled.
+
+    `start` and `final` are the world's states (None: it never got so far), `changes` what differs between them.
+    `seconds` is the wall time of the attempt; `cost_usd` None: some price is not known.
+    """
+
+    status: Status | None
+    reason: str
+    trace: Trace
+    tools: tuple[ToolSpec, ...]
+    start: dict[str, Any] | None
+    final: dict[str, Any] | None
+    changes: tuple[StateChange, ...] | None
+    stopped: str | None
+    began: float
+    seconds: float
+    cost_usd: float | None
+    world: str | None
+    world_version: str | None
+
+
+class _Once:
+    """A counterpart that says the task's input and has nothing to add."""
+
+    def __init__(self, task: Task) -> None:
+        meaning = task.extra.get("meaning")
+        self._message = UserMessage(text=task.input, meaning=meaning if isinstance(meaning, dict) else {})
+
+    def open(self, state: dict[str, Any]) -> UserMessage:
+        """The task's input; `extra["meaning"]` is for scripted agents, which cannot read."""
+        return self._message
+
+    def reply(self, said: str, state: dict[str, Any]) -> UserMessage | None:
+        """Nothing more."""
+        return None
+
+
+class _Running:
+    """What the attempt's thread shares with whoever waits for it."""
+
+    def __init__(self) -> None:
+        self.talk: Watched | None = None
+        self.world: WatchedWorld | None = None
+        self.start: dict[str, Any] | None = None
+        self.done: Transcript | None = None
+        self.error: BaseException | None = None
+
+
+def run_attempt(
+    suite: Suite,
+    task: Task,
+    agent: AgentUnderTest,
+    *,
+    trial: int,
+    seed: int,
+    name: str,
+    limits: Limits = Limits(),
+    wrap: Callable[[World], World] | None = None,
+) -> Episode:
+    """Let the agent try the task once, in a fresh world.
+
+    `seed` seeds world and agent, `name` becomes the trace's id; `wrap` puts something around the world, such as a
+    cassette. Nothing that agent or world does raises: it ends in the episode's status.
+    """
+    running = _Running()
+    began = time.time()
+    clock = time.perf_counter()
+    deadline = None if limits.seconds is None else clock + limits.seconds
+
+    def over() -> str | None:
+        return "time_limit" if deadline is not None and time.perf_counter() > deadline else None
+
+    def work() -> None:
+        try:
+            _play(running, suite, task, agent, seed, limits, wrap, over)
+        except BaseException as error:
+            running.error = error
+
+    if deadline is None:
+        work()
+    else:
+        # An agent that hangs cannot be killed inside its thread: it is left behind, and the attempt has timed out.
+        thread = threading.Thread(target=work, name=f"attempt {name}", daemon=True)
+        thread.start()
+        thread.join(deadline - time.perf_counter() + GRACE_S)
+    seconds = time.perf_counter() - clock
+    return _episode(running, suite, task, agent, trial, name, began, seconds)
+
+
+def _play(
+    running: _Running,
+    suite: Suite,
+    task: Task,
+    agent: AgentUnderTest,
+    seed: int,
+    limits: Limits,
+    wrap: Callable[[World], World] | None,
+    over: Callable[[], str | None],
+) -> None:
+    try:
+        world = prepared(suite, task, seed)
+        watched = WatchedWorld(wrap(world) if wrap is not None else world)
+        running.start = watched.state()
+        running.world = watched
+        counterpart: Counterpart = suite.counterpart(task) if suite.counterpart else _Once(task)
+        approver: Approver | None = suite.approver(task) if suite.approver else None
+    except Exception as error:
+        why = error.message if isinstance(error, SeatrialError) else f"{type(error).__name__}: {error}"
+        raise InfrastructureError(f"the world could not be set up: {why}") from error
+    try:
+        talk = Watched(agent.begin(watched.tools, seed), cost_limit=limits.cost_usd, over=over)
+    except Exception as error:
+        running.talk = _never_began(error)
+        return
+    running.talk = talk
+    turns = limits.turns if limits.turns is not None else 2 * task.max_turns if task.max_turns else 50
+    try:
+        running.done = run_episode(
+            watched,
+            talk,
+            counterpart,
+            limits=EpisodeLimits(turns=turns, calls=limits.calls),
+            approver=approver,
+            who="simulated_user",
+        )
+    finally:
+        talk.close()
+
+
+class _Silent:
+    def send(self, incoming: Any) -> Any:
+        raise InfrastructureError("the session never began")
+
+
+def _never_began(error: Exception) -> Watched:
+    talk = Watched(_Silent(), cost_limit=None, over=lambda: None)
+    talk.failure = error
+    return talk
+
+
+def prepared(suite: Suite, task: Task, seed: int) -> World:
+    """A fresh world in the task's start state.
+
+    Raises:
+        InputError: the task's setup gives no state.
+    """
+    world: World = suite.world(seed) if suite.world else MemoryWorld("nothing", "1", ())
+    setup = task.setup
+    if suite.world is None and setup is None:
+        setup = {}
+    if callable(setup):
+        takes = [p for p in inspect.signature(setup).parameters.values() if p.default is p.empty]
+        setup = setup(world) if takes else setup()
+        if setup is None and takes:
+            return world
+    if setup is None:
+        return world
+    if isinstance(setup, WorldStart):
+        world.reset(setup)
+    elif isinstance(setup, dict):
+        world.reset(WorldStart(state=setup, seed=seed))
+    else:
+        raise InputError(
+            f"the setup of task {task.id} gave {type(setup).__name__}",
+            hint="a start state, or a function of the world that prepares it",
+        )
+    return world
+
+
+def _episode(
+    running: _Running,
+    suite: Suite,
+    task: Task,
+    agent: AgentUnderTest,
+    trial: int,
+    name: str,
+    began: float,
+    seconds: float,
+) -> Episode:
+    talk, world, done = running.talk, running.world, running.done
+    stopped, status, reason = _ending(running)
+    steps = _without_end(done.steps, talk) if done is not None else talk.steps() if talk is not None else ()
+    final = done.final if done is not None else None
+    changes = None
+    if world is not None and running.start is not None and final is not None:
+        changes = world.difference(running.start, final)
+    usage = total(steps)
+    tools = tuple(world.tools) if world is not None else ()
+    trace = Trace(
+        id=name,
+        agent=Agent(name=agent.name, version=agent.version, tools=tuple(msgspec.to_builtins(t) for t in tools)),
+        provenance=Provenance(format="seatrial", reader="seatrial-run", reader_version=VERSION),
+        model=next((s.model for s in steps if s.model), None),
+        task=TaskRef(id=task.id, type=task.type, difficulty=task.difficulty, suite=suite.name, source=task.source),
+        attempt=trial,
+        steps=steps,
+        totals=Totals(usage=usage, wall=round(seconds, 6)),
+        extra={"approvals": msgspec.to_builtins(done.approvals)} if done is not None and done.approvals else {},
+    )
+    return Episode(
+        status=status,
+        reason=reason,
+        trace=trace,
+        tools=tools,
+        start=running.start,
+        final=final,
+        changes=changes,
+        stopped=stopped,
+        began=began,
+        seconds=seconds,
+        cost_usd=usage.cost_usd,
+        world=None if world is None else world.name,
+        world_version=None if world is None else world.version,
+    )
+
+
+def _ending(running: _Running) -> tuple[str | None, Status | None, str]:
+    """Why it ended, its status if that is settled, and the reason."""
+    talk, world, error = running.talk, running.world, running.error
+    if world is not None and world.failure is not None:
+        return "error", "error_infra", f"the world broke: {_said(world.failure)}"
+    if talk is not None and talk.failure is not None:
+        status: Status = "error_infra" if is_infrastructure(talk.failure) else "error_agent"
+        return "error", status, _said(talk.failure)
+    if error is not None:
+        return "error", "error_infra", _said(error)
+    if running.done is None:
+        return "time_limit", "timeout", "the agent did not answer within the time limit"
+    stopped = (talk.stopped if talk is not None else None) or running.done.stopped
+    if stopped != "user_left":
+        return stopped, "timeout", f"stopped by the {stopped.replace('_', ' ')}"
+    return stopped, None, ""
+
+
+def _without_end(steps: tuple[Step, ...], talk: Watched | None) -> tuple[Step, ...]:
+    """The steps without the empty turn by which a watched session was ended."""
+    if talk is not None and talk.ended and steps and steps[-1].event_class == "agent":
+        last = steps[-1]
+        if not last.text and not last.tool_calls:
+            return steps[:-1]
+    return steps
+
+
+def total(steps: tuple[Step, ...]) -> Usage:
+    """Sums over agent steps; a sum is None where no step recorded it, and money also where any step did not."""
+    used = [s.usage for s in steps if s.event_class == "agent"]
+    known = [u for u in used if u is not None]
+
+    def added(name: str) -> int | None:
+        values = [getattr(u, name) for u in known if getattr(u, name) is not None]
+        return sum(values) if values else None
+
+    costs = [u.cost_usd if u is not None else None for u in used]
+    cost = sum(c for c in costs if c is not None) if costs and None not in costs else None
+    return Usage(
+        input_tokens=added("input_tokens"),
+        output_tokens=added("output_tokens"),
+        cached_tokens=added("cached_tokens"),
+        cost_usd=cost,
+    )
+
+
+def _said(error: BaseException) -> str:
+    text = error.message if isinstance(error, SeatrialError) else f"{type(error).__name__}: {error}"
+    return text if len(text) <= 500 else text[:497] + "..."

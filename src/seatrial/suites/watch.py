@@ -1,0 +1,117 @@
+"""The runner's own ears: an agent's session and a world, watched, so that nothing that happened is ever lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from seatrial.errors import InfrastructureError
+from seatrial.records import AgentTurn, Conversation, Step, ToolCall, ToolResult, UserMessage, World
+
+Incoming = UserMessage | tuple[ToolResult, ...]
+_OVER = AgentTurn()
+
+
+class Watched:
+    """A session that ends in an orderly way when its agent fails or a limit is reached.
+
+    Whatever goes wrong, the episode hears "no more calls" and so comes to its end with all its steps. `failure` is
+    the agent's exception, `cost` the money spent so far (`priced` False: some turn had no known price), `stopped` the
+    limit that was reached.
+    """
+
+    def __init__(self, inner: Conversation, *, cost_limit: float | None, over: Callable[[], str | None]) -> None:
+        self.inner = inner
+        self.failure: Exception | None = None
+        self.stopped: str | None = None
+        self.cost = 0.0
+        self.priced = True
+        self.ended = False
+        self.heard: list[tuple[Incoming, AgentTurn | None, float]] = []
+        self._cost_limit = cost_limit
+        self._over = over
+
+    def send(self, incoming: Incoming) -> AgentTurn:
+        """The agent's next turn; an empty one, which ends the episode, once it must stop."""
+        if self.ended:
+            return _OVER
+        self.stopped = self._over()
+        if self.stopped is None and self._cost_limit is not None and self.cost >= self._cost_limit:
+            self.stopped = "cost_limit"
+        if self.stopped is not None:
+            return self._end(incoming)
+        try:
+            turn = self.inner.send(incoming)
+        except Exception as error:  # whatever an agent under test raises is a result
+            self.failure = error
+            return self._end(incoming)
+        self.heard.append((incoming, turn, time.time()))
+        spent = turn.usage.cost_usd if turn.usage is not None else None
+        self.cost += spent or 0.0
+        self.priced = self.priced and spent is not None
+        return turn
+
+    def _end(self, incoming: Incoming) -> AgentTurn:
+        self.ended = True
+        self.heard.append((incoming, None, time.time()))
+        return _OVER
+
+    def steps(self) -> tuple[Step, ...]:
+        """What was heard so far, as steps: for an attempt whose episode never returned."""
+        out: list[Step] = []
+        for incoming, turn, when in list(self.heard):
+            if isinstance(incoming, UserMessage):
+                out.append(Step(index=len(out), event_class="simulated_user", text=incoming.text, time=when))
+            elif out and out[-1].event_class == "agent":
+                last = out.pop()
+                out.append(_with_results(last, incoming))
+            if turn is not None:
+                out.append(
+                    Step(
+                        index=len(out), event_class="agent", text=turn.text, time=when, reasoning=turn.reasoning,
+                        tool_calls=turn.calls, model=turn.model, usage=turn.usage,
+                    )
+                )  # fmt: skip
+        return tuple(out)
+
+    def close(self) -> None:
+        """Let the agent's session end, if it has anything to end."""
+        end = getattr(self.inner, "close", None)
+        if callable(end):
+            end()
+
+
+def _with_results(step: Step, results: tuple[ToolResult, ...]) -> Step:
+    from msgspec.structs import replace
+
+    return replace(step, results=results)
+
+
+class WatchedWorld:
+    """A world whose own breakage is told apart from the agent's: it is infrastructure, and ends the attempt."""
+
+    def __init__(self, inner: World) -> None:
+        self.inner = inner
+        self.failure: Exception | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """The world's result. A world that raises breaks its protocol: the attempt does not count."""
+        if self.failure is not None:
+            return ToolResult(call_id=call.id, outcome="interrupted", text="the world is broken")
+        try:
+            return self.inner.call(call)
+        except Exception as error:
+            self.failure = error
+            return ToolResult(call_id=call.id, outcome="interrupted", text="the world is broken")
+
+
+def is_infrastructure(error: Exception) -> bool:
+    """Whether an agent's exception says that it was never able to work: no network, no process, no quota."""
+    return isinstance(error, InfrastructureError | ConnectionError | MemoryError)
+
+
+__all__ = ["Incoming", "Watched", "WatchedWorld", "is_infrastructure"]
