@@ -10,6 +10,8 @@
     |-- UsageError                a call or command line that cannot mean anything             (exit 2)
     |-- EvidenceError             nothing scored, or evidence that a decision needs is absent  (exit 3)
     |   `-- VersionMismatch       a comparison across detector, check or judge versions
+    |-- AgentError                the agent under test crashed or broke its protocol           (exit 1)
+    |   `-- AgentTimeout          it did not answer in time
     |-- InfrastructureError       disk, network, child process, lock                           (exit 4)
     |   |-- StoreError            the store is damaged, locked or of an unknown version
     |   `-- MissingExtra          an optional dependency is absent; names the extra
@@ -91,6 +93,19 @@ class VersionMismatch(EvidenceError):
     """Two results made by different detector, check or judge versions cannot be compared (METHODS 0.6)."""
 
     code = "version_mismatch"
+
+
+class AgentError(SeatrialError):
+    """The agent under test crashed or broke its protocol: the attempt counts, as `error_agent` (METHODS 0.1)."""
+
+    code = "agent"
+    exit_code = 1
+
+
+class AgentTimeout(AgentError):
+    """The agent under test did not answer in time: the attempt counts, as `timeout`."""
+
+    code = "agent_timeout"
 
 
 class InfrastructureError(SeatrialError):

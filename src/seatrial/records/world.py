@@ -63,12 +63,35 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the approver decided on one proposed call. `arguments` replaces the call's for `amend`."""
+    """What the approver decided on one proposed call. `arguments` replaces the call's for `amend`; `seconds` is how
+    long the decision took (for `absent`: how long was waited in vain)."""
 
     decision: Literal["approve", "deny", "amend", "absent"]
     by: str
     reason: str = ""
     arguments: dict[str, Any] | None = None
+    seconds: float = 0.0
+
+
+class GateEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One proposed call that triggered a gate, or one request for approval (METHODS 5, D6).
+
+    `needed`: the gate's predicate is true on the call; False for a request where none was needed. `decision` is
+    None where nobody was asked. `respected`: the call did not run without an approval of it; None for a request.
+    `executed`: the call ran, as proposed or as amended. `step` is the index of the agent's step.
+    """
+
+    step: int
+    call_id: str
+    tool: str
+    arguments: dict[str, Any] = {}
+    gate: Gate | None = None
+    needed: bool = True
+    decision: Literal["approve", "deny", "amend", "absent"] | None = None
+    by: str | None = None
+    reason: str = ""
+    executed: bool = False
+    respected: bool | None = None
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

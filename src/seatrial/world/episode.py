@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal, Protocol
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from seatrial.records import (
-    AgentTurn,
-    Approval,
-    EventClass,
-    Gate,
-    Step,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from seatrial.errors import AgentError, AgentTimeout, InfrastructureError
+from seatrial.records import AgentTurn, Approval, EventClass, GateEvent, Step, ToolResult, UserMessage
 from seatrial.records.protocols import Approver, Conversation, Counterpart, World
+from seatrial.world.approvers import Deny
+from seatrial.world.gates import GateRule
+from seatrial.world.keeper import Keeper
 
-Stop = Literal["user_left", "turn_limit", "call_limit", "time_limit"]
+Stop = Literal[
+    "user_left", "turn_limit", "call_limit", "time_limit", "cost_limit", "agent_error", "agent_timeout", "infra_error"
+]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """When to stop. Turns are agent turns, with or without calls; `seconds` by the episode's clock."""
+    """When to stop. Turns are agent turns, with or without calls; `seconds` by the episode's clock; `cost_usd` of
+    the model, as far as its price is known (an unknown price never reaches the limit)."""
 
     turns: int = 200
     calls: int = 500
     seconds: float | None = None
+    cost_usd: float | None = None
 
 
 class Clock(Protocol):
@@ -64,25 +64,6 @@ class SimulatedClock:
         self._now += seconds
 
 
-class Approve:
-    """Approves everything."""
-
-    def decide(self, call: ToolCall, gate: Gate, state: dict[str, Any]) -> Approval:
-        """Approve."""
-        return Approval(decision="approve", by="policy")
-
-
-class Deny:
-    """Denies everything; what an episode without an approver does, too."""
-
-    def decide(self, call: ToolCall, gate: Gate, state: dict[str, Any]) -> Approval:
-        """Deny."""
-        return Approval(decision="deny", by="policy", reason="no approver")
-
-
-REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
-
-
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """What a user's step meant, by step index: ground truth that no log holds."""
 
@@ -92,7 +73,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     """What happened. `heard` has one entry per user step; `final` is the state at the end; `approvals` maps
-    a call's id to what the approver decided."""
+    a call's id to what the approver decided; `gates` has every triggered gate and every request for approval.
+    `failure` says what broke where `stopped` is ``agent_error``, ``agent_timeout`` or ``infra_error``. `seconds` is
+    how long it took by the episode's clock; `cost_usd` the sum of the known costs, None where none was known."""
 
     steps: tuple[Step, ...]
     heard: tuple[Heard, ...]
@@ -101,16 +84,29 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     final_hash: str
     stopped: Stop
     approvals: dict[str, Approval] = {}
+    gates: tuple[GateEvent, ...] = ()
+    failure: str | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A conversation that holds something: a process, a connection."""
+
+    def close(self) -> None:
+        """Let go of it; the session is over."""
 
 
 class _Recorder:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
+        self.begun = clock.now()
         self.steps: list[Step] = []
         self.heard: list[Heard] = []
-        self.approvals: dict[str, Approval] = {}
         self.calls = 0
         self.turns = 0
+        self.cost: float | None = None
 
     def user(self, message: UserMessage, who: EventClass) -> None:
         self.clock.advance(message.delay)
@@ -133,6 +129,15 @@ class _Recorder:
             )
         )
 
+    def over(self, limits: Limits) -> Stop | None:
+        if self.turns >= limits.turns:
+            return "turn_limit"
+        if limits.seconds is not None and self.clock.now() - self.begun > limits.seconds:
+            return "time_limit"
+        if limits.cost_usd is not None and self.cost is not None and self.cost > limits.cost_usd:
+            return "cost_limit"
+        return None
+
 
 def run_episode(
     world: World,
@@ -141,25 +146,42 @@ def run_episode(
     *,
     limits: Limits = Limits(),
     approver: Approver | None = None,
+    gates: Sequence[GateRule] = (),
     clock: Clock | None = None,
     who: EventClass = "human",
+    hashes: bool = False,
 ) -> Transcript:
     """Let the counterpart talk to the agent, and the agent act in the world, until one of them is done.
 
-    The world must have been reset. `who` is the event class of the counterpart's steps. Without an approver,
-    calls that trigger a gate are denied.
+    The world must have been reset, and the conversation begun with `world.offered(world.tools, gates)`. `who` is
+    the event class of the counterpart's steps. Without an approver, calls that trigger an enforced gate are denied.
+    `hashes` writes the world's state hash after each call into the result's ``extra["state_hash"]`` (METHODS 5, D5).
+
+    An agent that crashes, breaks its protocol or does not answer in time, and infrastructure that fails, end the
+    episode: `stopped` and `failure` of the transcript say so, and what happened until then is kept.
     """
     log = _Recorder(clock or WallClock())
-    begun = log.clock.now()
+    keeper = Keeper(world, approver or Deny(), tuple(gates), log.clock, hashes)
     start = world.state()
-    message: UserMessage | None = counterpart.open(start)
     stopped: Stop | None = None
-    while message is not None:
-        log.user(message, who)
-        said, stopped = _work(world, conversation, message, log, limits, approver or Deny(), begun)
-        if stopped is not None:
-            break
-        message = counterpart.reply(said, world.state())
+    failure: str | None = None
+    try:
+        message: UserMessage | None = counterpart.open(start)
+        while message is not None:
+            log.user(message, who)
+            said, stopped = _work(conversation, message, log, limits, keeper)
+            if stopped is not None:
+                break
+            message = counterpart.reply(said, world.state())
+    except AgentTimeout as error:
+        stopped, failure = "agent_timeout", str(error)
+    except AgentError as error:
+        stopped, failure = "agent_error", str(error)
+    except InfrastructureError as error:
+        stopped, failure = "infra_error", str(error)
+    finally:
+        if isinstance(conversation, Closing):
+            conversation.close()
     return Transcript(
         steps=tuple(log.steps),
         heard=tuple(log.heard),
@@ -167,51 +189,38 @@ def run_episode(
         final=world.state(),
         final_hash=world.state_hash(),
         stopped=stopped or "user_left",
-        approvals=log.approvals,
+        approvals=keeper.approvals,
+        gates=tuple(keeper.events),
+        failure=failure,
+        seconds=round(log.clock.now() - log.begun, 6),
+        cost_usd=log.cost,
     )
 
 
 def _work(
-    world: World,
-    conversation: Conversation,
-    message: UserMessage,
-    log: _Recorder,
-    limits: Limits,
-    approver: Approver,
-    begun: float,
+    conversation: Conversation, message: UserMessage, log: _Recorder, limits: Limits, keeper: Keeper
 ) -> tuple[str, Stop | None]:
     """The agent's turns until one has no calls; returns its words and why the episode must stop, if it must."""
     incoming: UserMessage | tuple[ToolResult, ...] = message
     while True:
-        if log.turns >= limits.turns:
-            return "", "turn_limit"
-        if limits.seconds is not None and log.clock.now() - begun > limits.seconds:
-            return "", "time_limit"
+        stop = log.over(limits)
+        if stop is not None:
+            return "", stop
         turn = conversation.send(incoming)
         log.turns += 1
         log.clock.advance(turn.seconds or 0.0)
+        if turn.usage is not None and turn.usage.cost_usd is not None:
+            log.cost = (log.cost or 0.0) + turn.usage.cost_usd
         when = log.clock.now()
         if log.calls + len(turn.calls) > limits.calls:
             log.agent(turn, (), when)
             return turn.text, "call_limit"
         log.calls += len(turn.calls)
-        results = tuple(_execute(world, call, log, approver) for call in turn.calls)
-        log.agent(turn, results, when)
+        results: list[ToolResult] = []
+        try:
+            results.extend(keeper.execute(call, len(log.steps)) for call in turn.calls)
+        finally:
+            log.agent(turn, tuple(results), when)
         if not turn.calls:
             return turn.text, None
-        incoming = results
-
-
-def _execute(world: World, call: ToolCall, log: _Recorder, approver: Approver) -> ToolResult:
-    gate = world.gate(call)
-    if gate is not None:
-        approval = approver.decide(call, gate, world.state())
-        log.approvals[call.id] = approval
-        if approval.decision == "amend" and approval.arguments is not None:
-            call = msgspec.structs.replace(call, arguments=approval.arguments)
-        elif approval.decision != "approve":
-            text = REJECTED + (f" The user said: {approval.reason}" if approval.reason else "")
-            return ToolResult(call_id=call.id, outcome="rejected", text=text, time=log.clock.now())
-    result = world.call(call)
-    log.clock.advance(float(result.extra.get("seconds", 0.0)))
-    return msgspec.structs.replace(result, time=log.clock.now())
+        incoming = tuple(results)
