@@ -211,10 +211,10 @@ def _with_events(
     nothing to the steps.
     """
     by_id: dict[str, dict[str, Any]] = {}
-    for event in models:
-        key = _answer(event).get("id")
+    for model_event in models:
+        key = _answer(model_event).get("id")
         if isinstance(key, str):
-            by_id.setdefault(key, event)
+            by_id.setdefault(key, model_event)
     waiting = list(models)
     tools = {e["id"]: e for e in events if e.get("event") == "tool" and isinstance(e.get("id"), str)}
     used: set[int] = set()

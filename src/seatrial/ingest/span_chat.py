@@ -223,8 +223,8 @@ def _part(part: Any, said: Said, others: list[Said]) -> None:
     elif kind in ("tool_call_response", "tool_result", "tool-result", "server_tool_call_response"):
         call_id = part.get("id", part.get("tool_use_id", part.get("toolCallId")))
         body = next((part[n] for n in ("response", "result", "content", "output") if part.get(n) is not None), None)
-        name = part.get("name", part.get("toolName"))
-        others.append(_response(call_id, name, body, part.get("is_error", part.get("isError"))))
+        tool = part.get("name", part.get("toolName"))
+        others.append(_response(call_id, tool, body, part.get("is_error", part.get("isError"))))
     elif kind in ("reasoning", "thinking"):
         thoughts = (part.get(name) for name in ("content", "reasoning", "thinking", "text"))
         thought = next((t for t in thoughts if isinstance(t, str)), "")

@@ -123,11 +123,11 @@ class Dialogue:
     def _typed(self, said: Said, call: ModelCall) -> bool:
         """Whether words in the user's name came from outside rather than from the program that runs the agent."""
         mine = _squeezed(said.text)
+        if any(_same(a, mine) for a in self._asked):
+            return True
         if self._unit_calls == 0:
             given = [_squeezed(other.text) for other in call.given if other.who == "user"]
-            if not any(_same(a, b) for a in self._asked for b in given):
-                return True
-            return any(_same(a, mine) for a in self._asked)
+            return not any(_same(a, b) for a in self._asked for b in given)
         last = self.drafts[-1] if self.drafts else None
         if last is None or last.event_class != "agent" or last.calls:
             return False
@@ -329,6 +329,18 @@ class Dialogue:
             if one.who == "user" and one.text.strip():
                 draft = self._user(one, time, ModelCall(ids=[], given=[one]))
                 self.drafts.insert(at, draft)
+
+    def trail(self, asked: list[Said], time: float | None, since: int) -> None:
+        """Put in what the root shows to have been said after the last words that a model call was given."""
+        heard = [_squeezed(d.text) for d in self.drafts[since:] if d.event_class == "human"]
+        last = max(
+            (n for n, one in enumerate(asked) if any(_same(_squeezed(one.text), h) for h in heard)), default=None
+        )
+        if last is None:
+            return
+        for one in asked[last + 1 :]:
+            if one.text.strip():
+                self._add(self._user(one, time, ModelCall(ids=[], given=[one])), one)
 
     def silent(self, since: int) -> bool:
         """Whether an invocation, from step `since` on, ends without words of the agent."""

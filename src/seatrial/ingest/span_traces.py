@@ -234,6 +234,7 @@ class _Session:
         new = dialogue.drafts[before:]
         if question and tells and not any(d.event_class in ("human", "harness") for d in new):
             dialogue.open_with(question, opened, before)
+        dialogue.trail(question, seconds(root.end) if root is not None else None, before)
         if tells and dialogue.silent(before):
             words = _answer(self.tree, members, root, self.in_call)
             if words:
