@@ -55,7 +55,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     transient: bool = False
     effect: Literal["read", "write"] | None = None
     text: str = ""
-    when: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -71,7 +70,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     turns: int | None
     effects: bool
     waits: frozenset[int] = frozenset()
-    """Positions of calls before which the agent waited (a sleep, or a pause that the log shows)."""
+    """Positions of calls before which the agent waited by a call (a tool ``wait`` or ``sleep``, a shell's sleep)."""
 
     @property
     def executed(self) -> tuple[Call, ...]:
@@ -82,10 +81,6 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     def successes(self) -> tuple[Call, ...]:
         """Calls that ran and did not fail."""
         return tuple(c for c in self.calls if c.executed and c.ok is not False)
-
-
-WAIT_S = 1.0
-"""A pause before a call of at least so many seconds beyond the agent's usual one is a wait."""
 
 
 def timeline(source: Trace | Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec] = ()) -> Timeline:
@@ -121,9 +116,6 @@ def _from_trace(trace: Trace, effects: Mapping[str, Literal["read", "write"] | N
             if _is_wait(call):
                 waits.add(len(calls) + 1)
             calls.append(_call(call, result, step.index, turns, effects.get(call.name)))
-            when = step.time
-            if when is not None:
-                calls[-1] = msgspec.structs.replace(calls[-1], when=when)
     if calls and not any(s.results for s in trace.steps):
         # A log without any result says what was called and not what came of it: nothing was seen to be refused.
         calls = [msgspec.structs.replace(c, executed=c.refused is None) for c in calls]

@@ -10,6 +10,9 @@ import msgspec
 from seatrial.grading.events import Timeline, timeline
 from seatrial.records import Layer, StateChange, Task, ToolSpec, Trace, Verdict
 
+ATTEMPT = "seatrial-attempt"
+"""The format of traces that our own runner makes."""
+
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt, ready to be judged.
@@ -56,14 +59,24 @@ def of_trace(
     changes: tuple[StateChange, ...] | None = None,
     stopped: str | None = None,
 ) -> Evidence:
-    """The evidence of a trace, with whatever states were recorded beside it."""
+    """The evidence of a trace, with whatever states were recorded beside it.
+
+    What is not given is taken from the trace of an attempt, which keeps tools, start, final state and changes in its
+    `extra` (`world.trace_of`).
+    """
+    held = trace.extra if trace.provenance.format == ATTEMPT else {}
+    world = held.get("world")
+    if not tools and isinstance(world, dict):
+        tools = msgspec.convert(world.get("tools", []), tuple[ToolSpec, ...])
+    if changes is None and held.get("changes") is not None:
+        changes = msgspec.convert(held["changes"], tuple[StateChange, ...])
     return Evidence(
         timeline=timeline(trace, tools),
         answer=final_answer(trace),
-        start=start,
-        final=final,
+        start=start if start is not None else held.get("start"),
+        final=final if final is not None else held.get("final"),
         changes=changes,
-        stopped=stopped,
+        stopped=stopped if stopped is not None else held.get("stopped"),
     )
 
 

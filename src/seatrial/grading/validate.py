@@ -143,8 +143,12 @@ class _Draw:
         unit = "items" if g == n else "tasks"
         same = parts[:, :, [i * k + i for i in range(k)]].sum(axis=2)
         present = parts.sum(axis=2) > 0
-        wilson = clustered_proportion(
-            same[present], np.broadcast_to(group[:, None], present.shape)[present], self.level
+        clustered = np.broadcast_to(group[:, None], present.shape)[present]
+        # Items of their own: plain Wilson, several raters of one item counting once.
+        limits = (
+            wilson_limits(float(value[0, 0]), n, two_sided_z(self.level))
+            if g == n
+            else _ends(clustered_proportion(same[present], clustered, self.level))
         )
         return _Pair(
             _agreement_estimate(value[0, 0], drawn, limits, n, g, unit, self.level),

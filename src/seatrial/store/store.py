@@ -19,7 +19,7 @@ from seatrial._version import __version__
 from seatrial.canon import canonical, digest
 from seatrial.errors import InputError, StoreError, UsageError
 from seatrial.privacy import Pseudonyms
-from seatrial.records.tables import SESSIONS, STEPS, TABLES, Table
+from seatrial.records.tables import ATTEMPTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
 from seatrial.store.blobs import Blobs, pack
 from seatrial.store.delta import DeltaTables, conform, frame_digest
@@ -105,13 +105,13 @@ class Store:
         return name
 
     def trace(self, session: str) -> Trace:
-        """The stored trace of a session.
+        """The stored trace of a session, or of an attempt.
 
         Raises:
             InputError: no such session.
             StoreError: its blob is missing or damaged.
         """
-        blob = self.blobs_of([session]).get(session)
+        blob = self.blobs_of([session]).get(session) or self._attempt_blob(session)
         if blob is None:
             raise InputError(
                 f"the store has no session {session!r}",
@@ -137,6 +137,10 @@ class Store:
         frame = self.table("sessions", ordered=False).filter(pl.col("session").is_in(wanted))
         return dict(frame.select("session", "blob").collect().iter_rows())
 
+    def _attempt_blob(self, session: str) -> str | None:
+        found = self.table(ATTEMPTS.name, ordered=False).filter(pl.col("session") == session).select("blob").collect()
+        return found["blob"][0] if found.height else None
+
     def session_ids(self) -> list[str]:
         """Every session, sorted."""
         return self.table("sessions").select("session").collect()["session"].to_list()
@@ -148,6 +152,9 @@ class Store:
             InputError: none or several do.
         """
         ids = self.session_ids()
+        if start in ids:
+            return start
+        ids += self.table(ATTEMPTS.name, ordered=False).select("session").collect()["session"].to_list()
         if start in ids:
             return start
         hits = [i for i in ids if start and i.startswith(start)]

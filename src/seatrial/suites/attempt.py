@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from seatrial.errors import InfrastructureError, InputError, SeatrialError
+from seatrial.errors import AgentTimeout, InfrastructureError, InputError, SeatrialError
 from seatrial.records import (
     Agent,
     AgentUnderTest,
@@ -26,14 +27,14 @@ from seatrial.records import (
     Totals,
     Trace,
     Usage,
-    UserMessage,
     World,
     WorldStart,
 )
 from seatrial.suites.suite import Suite
 from seatrial.suites.watch import Watched, WatchedWorld, is_infrastructure
+from seatrial.world import FixedText, MemoryWorld, Transcript, offered, rules, run_episode, trace_of
 from seatrial.world import Limits as EpisodeLimits
-from seatrial.world import MemoryWorld, Transcript, run_episode
+from seatrial.world.tracing import FORMAT
 
 GRACE_S = 2.0
 """How long past its time limit an agent that does not answer is waited for."""
@@ -73,22 +74,6 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     world_version: str | None
 
 
-class _Once:
-    """A counterpart that says the task's input and has nothing to add."""
-
-    def __init__(self, task: Task) -> None:
-        meaning = task.extra.get("meaning")
-        self._message = UserMessage(text=task.input, meaning=meaning if isinstance(meaning, dict) else {})
-
-    def open(self, state: dict[str, Any]) -> UserMessage:
-        """The task's input; `extra["meaning"]` is for scripted agents, which cannot read."""
-        return self._message
-
-    def reply(self, said: str, state: dict[str, Any]) -> UserMessage | None:
-        """Nothing more."""
-        return None
-
-
 class _Running:
     """What the attempt's thread shares with whoever waits for it."""
 
@@ -96,6 +81,7 @@ class _Running:
         self.talk: Watched | None = None
         self.world: WatchedWorld | None = None
         self.start: dict[str, Any] | None = None
+        self.tools: tuple[ToolSpec, ...] = ()
         self.done: Transcript | None = None
         self.error: BaseException | None = None
 
@@ -156,29 +142,41 @@ def _play(
         watched = WatchedWorld(wrap(world) if wrap is not None else world)
         running.start = watched.state()
         running.world = watched
-        counterpart: Counterpart = suite.counterpart(task) if suite.counterpart else _Once(task)
+        gates = rules(task.gates)
+        counterpart: Counterpart = suite.counterpart(task) if suite.counterpart else _said_once(task)
         approver: Approver | None = suite.approver(task) if suite.approver else None
     except Exception as error:
         why = error.message if isinstance(error, SeatrialError) else f"{type(error).__name__}: {error}"
         raise InfrastructureError(f"the world could not be set up: {why}") from error
+    running.tools = offered(watched.tools, gates)
     try:
-        talk = Watched(agent.begin(watched.tools, seed), cost_limit=limits.cost_usd, over=over)
+        talk = Watched(agent.begin(running.tools, seed), over=over)
     except Exception as error:
         running.talk = _never_began(error)
         return
     running.talk = talk
     turns = limits.turns if limits.turns is not None else 2 * task.max_turns if task.max_turns else 50
-    try:
-        running.done = run_episode(
-            watched,
-            talk,
-            counterpart,
-            limits=EpisodeLimits(turns=turns, calls=limits.calls),
-            approver=approver,
-            who="simulated_user",
-        )
-    finally:
-        talk.close()
+    running.done = run_episode(
+        watched,
+        talk,
+        counterpart,
+        limits=EpisodeLimits(turns=turns, calls=limits.calls, cost_usd=limits.cost_usd),
+        approver=approver,
+        gates=gates,
+        who="simulated_user",
+        hashes=True,
+    )
+
+
+def _said_once(task: Task) -> FixedText:
+    """The task's input; `extra["meaning"]` is for scripted agents, which cannot read, `extra["replies"]` what the
+    one who asks says next."""
+    meaning, replies = task.extra.get("meaning"), task.extra.get("replies")
+    return FixedText(
+        task.input,
+        [str(r) for r in replies] if isinstance(replies, list) else [],
+        meaning if isinstance(meaning, dict) else {},
+    )
 
 
 class _Silent:
@@ -187,7 +185,7 @@ class _Silent:
 
 
 def _never_began(error: Exception) -> Watched:
-    talk = Watched(_Silent(), cost_limit=None, over=lambda: None)
+    talk = Watched(_Silent(), over=lambda: None)
     talk.failure = error
     return talk
 
@@ -200,14 +198,12 @@ def prepared(suite: Suite, task: Task, seed: int) -> World:
     """
     world: World = suite.world(seed) if suite.world else MemoryWorld("nothing", "1", ())
     setup = task.setup
-    if suite.world is None and setup is None:
-        setup = {}
     if callable(setup):
-        takes = [p for p in inspect.signature(setup).parameters.values() if p.default is p.empty]
-        setup = setup(world) if takes else setup()
-        if setup is None and takes:
+        named = [n for n, p in inspect.signature(setup).parameters.items() if p.default is p.empty]
+        setup = setup(world) if named == ["world"] else setup(seed) if named else setup()
+        if setup is None and named == ["world"]:
             return world
-    if setup is None:
+    elif setup is None:
         return world
     if isinstance(setup, WorldStart):
         world.reset(setup)
@@ -216,7 +212,7 @@ def prepared(suite: Suite, task: Task, seed: int) -> World:
     else:
         raise InputError(
             f"the setup of task {task.id} gave {type(setup).__name__}",
-            hint="a start state, or a function of the world that prepares it",
+            hint="a start state: of nothing, of the seed, or of the world, which it then prepares itself",
         )
     return world
 
@@ -234,30 +230,29 @@ def _episode(
     talk, world, done = running.talk, running.world, running.done
     stopped, status, reason = _ending(running)
     steps = _without_end(done.steps, talk) if done is not None else talk.steps() if talk is not None else ()
-    final = done.final if done is not None else None
-    changes = None
-    if world is not None and running.start is not None and final is not None:
-        changes = world.difference(running.start, final)
+    about = Agent(name=agent.name, version=agent.version)
+    ref = TaskRef(id=task.id, type=task.type, difficulty=task.difficulty, suite=suite.name, source=task.source)
+    if done is not None:
+        whole = replace(done, steps=steps)
+        trace = trace_of(whole, id=name, agent=about, world=world, task=ref, attempt=trial)
+    else:
+        source = Provenance(format=FORMAT, reader="seatrial.suites", reader_version=VERSION)
+        model = next((s.model for s in reversed(steps) if s.model), None)
+        trace = Trace(
+            id=name, agent=about, provenance=source, model=model, task=ref, attempt=trial, steps=steps,
+            extra={"start": running.start, "stopped": stopped},
+        )  # fmt: skip
     usage = total(steps)
-    tools = tuple(world.tools) if world is not None else ()
-    trace = Trace(
-        id=name,
-        agent=Agent(name=agent.name, version=agent.version, tools=tuple(msgspec.to_builtins(t) for t in tools)),
-        provenance=Provenance(format="seatrial", reader="seatrial-run", reader_version=VERSION),
-        model=next((s.model for s in steps if s.model), None),
-        task=TaskRef(id=task.id, type=task.type, difficulty=task.difficulty, suite=suite.name, source=task.source),
-        attempt=trial,
-        steps=steps,
-        totals=Totals(usage=usage, wall=round(seconds, 6)),
-        extra={"approvals": msgspec.to_builtins(done.approvals)} if done is not None and done.approvals else {},
-    )
+    changes = None
+    if world is not None and done is not None:
+        changes = tuple(msgspec.convert(c, StateChange) for c in trace.extra["changes"])
     return Episode(
         status=status,
         reason=reason,
-        trace=trace,
-        tools=tools,
+        trace=replace(trace, totals=Totals(usage=usage, wall=round(seconds, 6))),
+        tools=running.tools,
         start=running.start,
-        final=final,
+        final=done.final if done is not None else None,
         changes=changes,
         stopped=stopped,
         began=began,
@@ -270,17 +265,23 @@ def _episode(
 
 def _ending(running: _Running) -> tuple[str | None, Status | None, str]:
     """Why it ended, its status if that is settled, and the reason."""
-    talk, world, error = running.talk, running.world, running.error
+    talk, world, error, done = running.talk, running.world, running.error, running.done
     if world is not None and world.failure is not None:
-        return "error", "error_infra", f"the world broke: {_said(world.failure)}"
+        return "infra_error", "error_infra", f"the world broke: {_said(world.failure)}"
     if talk is not None and talk.failure is not None:
-        status: Status = "error_infra" if is_infrastructure(talk.failure) else "error_agent"
-        return "error", status, _said(talk.failure)
+        failure = talk.failure
+        if isinstance(failure, AgentTimeout):
+            return "agent_timeout", "timeout", _said(failure)
+        if is_infrastructure(failure):
+            return "infra_error", "error_infra", _said(failure)
+        return "agent_error", "error_agent", _said(failure)
     if error is not None:
-        return "error", "error_infra", _said(error)
-    if running.done is None:
+        return "infra_error", "error_infra", _said(error)
+    if done is None:
         return "time_limit", "timeout", "the agent did not answer within the time limit"
-    stopped = (talk.stopped if talk is not None else None) or running.done.stopped
+    if done.stopped == "infra_error":
+        return "infra_error", "error_infra", done.failure or "infrastructure failed"
+    stopped = (talk.stopped if talk is not None else None) or done.stopped
     if stopped != "user_left":
         return stopped, "timeout", f"stopped by the {stopped.replace('_', ' ')}"
     return stopped, None, ""

@@ -17,19 +17,15 @@ class Watched:
     """A session that ends in an orderly way when its agent fails or a limit is reached.
 
     Whatever goes wrong, the episode hears "no more calls" and so comes to its end with all its steps. `failure` is
-    the agent's exception, `cost` the money spent so far (`priced` False: some turn had no known price), `stopped` the
-    limit that was reached.
+    the agent's exception, `stopped` the limit that was reached; `over` says whether one is.
     """
 
-    def __init__(self, inner: Conversation, *, cost_limit: float | None, over: Callable[[], str | None]) -> None:
+    def __init__(self, inner: Conversation, *, over: Callable[[], str | None]) -> None:
         self.inner = inner
         self.failure: Exception | None = None
         self.stopped: str | None = None
-        self.cost = 0.0
-        self.priced = True
         self.ended = False
         self.heard: list[tuple[Incoming, AgentTurn | None, float]] = []
-        self._cost_limit = cost_limit
         self._over = over
 
     def send(self, incoming: Incoming) -> AgentTurn:
@@ -37,8 +33,6 @@ class Watched:
         if self.ended:
             return _OVER
         self.stopped = self._over()
-        if self.stopped is None and self._cost_limit is not None and self.cost >= self._cost_limit:
-            self.stopped = "cost_limit"
         if self.stopped is not None:
             return self._end(incoming)
         try:
@@ -47,9 +41,6 @@ class Watched:
             self.failure = error
             return self._end(incoming)
         self.heard.append((incoming, turn, time.time()))
-        spent = turn.usage.cost_usd if turn.usage is not None else None
-        self.cost += spent or 0.0
-        self.priced = self.priced and spent is not None
         return turn
 
     def _end(self, incoming: Incoming) -> AgentTurn:
@@ -79,7 +70,10 @@ class Watched:
         """Let the agent's session end, if it has anything to end."""
         end = getattr(self.inner, "close", None)
         if callable(end):
-            end()
+            try:
+                end()
+            except Exception as error:
+                self.failure = self.failure or error
 
 
 def _with_results(step: Step, results: tuple[ToolResult, ...]) -> Step:
