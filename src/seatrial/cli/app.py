@@ -12,7 +12,9 @@ from seatrial.cli.assign import register as add_assign
 from seatrial.cli.demo import register as add_demo
 from seatrial.cli.doctor import register as add_doctor
 from seatrial.cli.export import register as add_export
+from seatrial.cli.gate import register as add_gate
 from seatrial.cli.ingest import register as add_ingest
+from seatrial.cli.judge import register as add_judge
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
 from seatrial.cli.sessions import register as add_sessions
@@ -54,6 +56,8 @@ for add in (
     add_ingest,
     add_sessions,
     add_signals,
+    add_gate,
+    add_judge,
     add_assign,
     add_store,
     add_export,

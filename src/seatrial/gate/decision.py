@@ -22,6 +22,10 @@ INTERVAL = 0.90
 """The printed two-sided interval: its lower end is the 95% one-sided bound of the plain test."""
 
 
+_NOT_THE_AGENT = ("simulator", "environment", "world", "suite")
+"""Parts of a fingerprint that the agent runs against."""
+
+
 class Look(NamedTuple):
     """What replaces alpha where a metric is looked at several times: the repeated p of a drop and whether the bound
     holds at this look's share of alpha (`gate.adaptive`)."""
@@ -141,7 +145,8 @@ def _measure(
     better: Better = (own.better if own else None) or ("higher" if kind == "quality" else "lower")
     sample = pair(b, c, common, better=better, kind=kind)
     if sample is None or refused:
-        return nothing._replace(why=refused or "no task has a value on both sides")
+        unknown = "no task has a value on both sides" if kind == "quality" else "not known, or 0 throughout, on a side"
+        return nothing._replace(why=refused or unknown)
     binary = b.binary and c.binary and better == "higher"
     worst = sample
     if excluded and kind == "quality":
@@ -267,6 +272,9 @@ def _said(baseline: Run, candidate: Run) -> list[str]:
         out.append("no fingerprint of the agent is recorded, so it is not known what changed")
     elif baseline.fingerprint == candidate.fingerprint:
         out.append("nothing changed in the agent's fingerprint: this is an A/A check")
+    beside = [p for p in _NOT_THE_AGENT if baseline.fingerprint.get(p) != candidate.fingerprint.get(p)]
+    if beside:
+        out.append(f"not the agent alone changed, so a difference need not be its doing: {', '.join(beside)}")
     return out
 
 

@@ -100,6 +100,9 @@ def run_of(attempts: Iterable[Attempt], *, label: str, verdicts: Verdicts | None
         for name, values in _quality(metric, group).items():
             for a, value in zip(group, values, strict=True):
                 builder.add(name, "quality", a.task, value, a.status)
+                by, version = a.extra.get("by"), a.extra.get("version")
+                if version:
+                    builder.made_by(name, f"{by or 'check'}/{version}", judged=str(by).startswith("judge:"))
     first = {(a.task, a.trial): a for a in reversed(rows)}
     attempts_once = [first[key] for key in sorted(first)]
     for name, kind in RESOURCES.items():

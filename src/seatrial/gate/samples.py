@@ -60,7 +60,8 @@ def pair(
     if kind == "quality":
         difference = raw
     else:
-        if b_mean <= 0:
+        # A cost of 0 everywhere is a price that nobody knew (METHODS 6.7).
+        if b_mean <= 0 or c_mean <= 0:
             return None
         ratio, scale = c_mean / b_mean, b_mean
         # The delta method for a ratio of means: its influence on tasks, around its value.

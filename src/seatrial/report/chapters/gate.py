@@ -198,13 +198,13 @@ def _item(item: Mapping[str, Any] | None) -> str:
     if item is None:
         return "–"
     if item["kind"] != "call":
-        return f"{item['step']} {item['kind']}: {clip(clean(item['text']), 160)}"
+        return f"{item['step']} {item['kind']}: {clip(clean(item['text']), 100)}"
     arguments = item["arguments"]
     if isinstance(arguments, Mapping):
         arguments = ", ".join(f"{k}={numbers.anything(v)}" for k, v in arguments.items())
-    call = f"{item['step']} {name(item['name'])}({clip(clean(str(arguments)), 120)})"
+    call = f"{item['step']} {name(item['name'])}({clip(clean(str(arguments)), 90)})"
     outcome = f"[{item['outcome']}] " if item["outcome"] not in ("", "unknown") else ""
-    return f"{call}\n{outcome}{clip(clean(item['result']), 120)}" if item["result"] or outcome else call
+    return f"{call}\n{outcome}{clip(clean(item['result']), 80)}" if item["result"] or outcome else call
 
 
 def _plain(value: Any) -> str | None:

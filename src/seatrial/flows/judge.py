@@ -1,0 +1,155 @@
+"""Judges' stories: judge recorded work, validate against people, lint a rubric (METHODS 6.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seatrial.errors import EvidenceError, UsageError
+from seatrial.gate.traces import attempts_of
+from seatrial.grading.judge import Judge, added, cost, estimate, family, refuse_own_family, text_of
+from seatrial.grading.judge_cache import Cache
+from seatrial.grading.ratings import Columns, read_ratings
+from seatrial.grading.validate import Standing, validate
+from seatrial.ingest import Memory, read_file, scan
+from seatrial.records import Attempt, Trace, Usage, Verdict
+from seatrial.records.judge import Complete, JudgeSpec
+
+Progress = Callable[[int, int | None, str], None]
+
+
+class Plan(NamedTuple):
+    """What judging will take before anything is asked: outputs, those that are known already, and the cost of the
+    others (`usage.cost_usd` None: the price is unknown)."""
+
+    outputs: int
+    cached: int
+    usage: Usage
+
+
+class JudgedRun(NamedTuple):
+    """Verdicts by trace in reading order; `usage` is what was asked now, `cost_usd` None where unknown."""
+
+    rows: tuple[tuple[Attempt, tuple[Verdict, ...]], ...]
+    usage: Usage | None
+    cost_usd: float | None
+    asked: int
+    unscored: int
+
+
+class Work(NamedTuple):
+    """Recorded work to judge: attempts with what the judge reads of each."""
+
+    attempts: tuple[Attempt, ...]
+    outputs: tuple[str, ...]
+    models: tuple[str | None, ...]
+
+
+def read_work(paths: Sequence[Path], spec: JudgeSpec, *, format: str | None = None, limit: int | None = None) -> Work:
+    """The attempts of trace files, and what the judge reads of each.
+
+    Raises:
+        InputError: a named file cannot be read.
+        EvidenceError: there is no trace of a task.
+    """
+    traces: list[Trace] = []
+    for trace in _traces(paths, format):
+        if trace.parent is None and trace.task.id is not None and trace.steps:
+            traces.append(trace)
+        if limit is not None and len(traces) >= limit:
+            break
+    if not traces:
+        raise EvidenceError("no trace of a task with steps, so there is nothing to judge")
+    pairs = {a.trace: a for a in attempts_of(traces).attempts}
+    kept = [t for t in traces if t.id in pairs]
+    return Work(
+        tuple(pairs[t.id] for t in kept),
+        tuple(text_of(t, spec.scope) for t in kept),
+        tuple(t.model for t in kept),
+    )
+
+
+def _traces(paths: Sequence[Path], format: str | None) -> Iterator[Trace]:
+    seen = Memory()
+    for path in paths:
+        for file in scan([path]):
+            reading = read_file(file, format=format, seen=seen)
+            yield from reading
+            if reading.refused is not None and file == path:
+                raise reading.refused
+
+
+def plan(spec: JudgeSpec, work: Work, cache: Cache | None) -> Plan:
+    """What judging this work will take."""
+    judge = Judge(spec, _nobody, cache)
+    new = [o for o in work.outputs if not judge.is_cached(o)]
+    return Plan(len(work.outputs), len(work.outputs) - len(new), estimate(spec, new))
+
+
+def _nobody(messages: object) -> Any:
+    raise UsageError("no endpoint was given", hint="--url, or url in the judge's file")
+
+
+def run(
+    spec: JudgeSpec, work: Work, complete: Complete, *, cache: Cache | None = None, allow_own_family: bool = False,
+    max_cost_usd: float | None = None, progress: Progress | None = None,
+) -> JudgedRun:  # fmt: skip
+    """Judge every output once.
+
+    Raises:
+        UsageError: judge and agent are of one family and that is not allowed; a pairwise judge; or `max_cost_usd`
+            is given and the price is unknown or the limit is reached.
+    """
+    if spec.kind != "criteria":
+        raise UsageError(f"judge {spec.name} compares pairs, and these are single outputs", hint="kind = 'criteria'")
+    refuse_own_family(spec, work.models, allowed=allow_own_family)
+    judge = Judge(spec, complete, cache)
+    usage: Usage | None = None
+    spent: float | None = 0.0
+    asked = 0
+    rows = []
+    for n, (attempt, output) in enumerate(zip(work.attempts, work.outputs, strict=True), 1):
+        judged = judge.judge(output, task=attempt.task)
+        if not judged.cached:
+            asked += 1
+            usage = added(usage, judged.usage) if usage is not None else judged.usage
+            money = cost(spec, judged.usage)
+            spent = None if spent is None or money is None else spent + money
+            if max_cost_usd is not None and (spent is None or spent > max_cost_usd):
+                what = "the price is unknown" if spent is None else f"{spent:.4f} USD are spent"
+                hint = "give prices in the judge's file, or a higher --max-cost; answers are kept"
+                raise UsageError(
+                    f"stopped after {asked} questions: {what} and the limit is {max_cost_usd} USD", hint=hint
+                )
+        rows.append((attempt, judged.verdicts))
+        if progress is not None:
+            so_far = "" if spent is None else f", {spent:.4f} USD"
+            progress(n, len(work.outputs), "judging" if not so_far or not spent else f"judging{so_far}")
+    unscored = sum(any(v.passed is None for v in verdicts) for _, verdicts in rows)
+    return JudgedRun(tuple(rows), usage, spent if asked else 0.0, asked, unscored)
+
+
+def results_rows(judged: JudgedRun) -> list[dict[str, Any]]:
+    """The verdicts as rows of a results table, which the gate reads: one metric per criterion, with the judge that
+    gave it."""
+    return [
+        {"task": a.task, "trial": a.trial, "metric": v.metric, "passed": v.passed,
+         "status": "unscored" if v.passed is None else "passed" if v.passed else "failed", "model": a.model,
+         "by": v.by, "version": v.version, "reason": v.reason}
+        for a, verdicts in judged.rows for v in verdicts
+    ]  # fmt: skip
+
+
+def write_results(path: Path, judged: JudgedRun) -> None:
+    """Write `results_rows` as JSON lines."""
+    path.write_text("".join(json.dumps(r) + "\n" for r in results_rows(judged)), encoding="utf-8")
+
+
+def validate_file(
+    path: Path, columns: Columns | None = None, *, spec: JudgeSpec | None = None, level: float = 0.95, seed: int = 0
+) -> tuple[Standing, ...]:
+    """The judge's standing on every criterion of a file of ratings."""
+    maker = (spec.family or family(spec.model)) if spec else None
+    return tuple(validate(r, level=level, seed=seed, judge_family=maker) for r in read_ratings(path, columns))
