@@ -17,6 +17,7 @@ from seatrial.cli.ingest import register as add_ingest
 from seatrial.cli.judge import register as add_judge
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
+from seatrial.cli.serve import register as add_serve
 from seatrial.cli.sessions import register as add_sessions
 from seatrial.cli.signals import register as add_signals
 from seatrial.cli.store import register as add_store
@@ -60,6 +61,7 @@ for add in (
     add_judge,
     add_assign,
     add_store,
+    add_serve,
     add_export,
     add_doctor,
 ):

@@ -60,9 +60,24 @@ class Lock:
             finally:
                 self._depth -= 1
                 if self._depth == 0:
-                    _unlock(self._fd)
-                    os.close(self._fd)
-                    self._fd = -1
+                    self._let_go()
+
+    def acquire(self) -> None:
+        """Hold the lock from now on, whichever thread: for one that is held as long as its owner lives.
+
+        Raises:
+            StoreError: another process held it for longer than the timeout (seconds).
+        """
+        self._fd = self._acquire()
+
+    def release(self) -> None:
+        """End what `acquire` began."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        _unlock(self._fd)
+        os.close(self._fd)
+        self._fd = -1
 
     def _acquire(self) -> int:
         try:

@@ -33,7 +33,7 @@ FORMAT = 1
 """Version of the folder's layout. A store of another version is refused, never guessed at."""
 
 LOCK_TIMEOUT_S = 120.0
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json"})
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool"})
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 

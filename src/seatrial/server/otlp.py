@@ -1,0 +1,110 @@
+"""An OTLP/HTTP trace request to spans, and what is answered (OpenTelemetry Protocol 1.x, OTLP/HTTP)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from seatrial.canon import canonical
+from seatrial.errors import FormatError
+from seatrial.ingest import otlp_protobuf
+from seatrial.ingest.jsontext import BadJSON, loads
+from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.spans import Span
+from seatrial.server.body import Refused
+from seatrial.server.spool import Encoding
+
+TYPES: dict[Encoding, str] = {"json": "application/json", "protobuf": "application/x-protobuf"}
+
+_TRACE_ID = re.compile(r"[0-9a-f]{32}")
+_SPAN_ID = re.compile(r"[0-9a-f]{16}")
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """The spans of a request, and how many it holds that have no valid ids and are rejected."""
+
+    spans: list[Span]
+    rejected: int
+
+
+def encoding_of(content_type: str) -> Encoding:
+    """How a body of that content type is encoded.
+
+    Raises:
+        Refused: it is neither JSON nor protobuf.
+    """
+    plain = content_type.split(";")[0].strip().lower()
+    for encoding, name in TYPES.items():
+        if plain == name:
+            return encoding
+    raise Refused(415, f"content type {plain[:60]!r} is not supported; send {' or '.join(TYPES.values())}")
+
+
+def decode(body: bytes, encoding: Encoding) -> Decoded:
+    """The spans of a request.
+
+    Raises:
+        FormatError: it is no trace request.
+        MissingExtra: protobuf, and the extra ``[otel]`` is not installed.
+    """
+    if encoding == "protobuf":
+        found = otlp_protobuf.decode(body)
+        total = len(found)
+    else:
+        try:
+            value, _ = loads(body)
+        except BadJSON as error:
+            raise FormatError(f"not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise FormatError("expected an object with resourceSpans")
+        total = _count(value)
+        found = spans_of(value)
+    sound = [s for s in found if _TRACE_ID.fullmatch(s.trace_id) and _SPAN_ID.fullmatch(s.span_id)]
+    return Decoded(sound, total - len(sound))
+
+
+def _count(value: Any) -> int:
+    n = 0
+    for group in _list(value, "resourceSpans", "resource_spans"):
+        for scoped in _list(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            n += len(_list(scoped, "spans"))
+    return n
+
+
+def _list(value: Any, *names: str) -> list[Any]:
+    found: Any = next((value[n] for n in names if n in value), []) if isinstance(value, dict) else []
+    return found if isinstance(found, list) else []
+
+
+def accepted(encoding: Encoding, rejected: int) -> bytes:
+    """The answer to a request that is kept: ``ExportTraceServiceResponse``, empty unless spans were rejected."""
+    why = "spans without a valid trace and span id"
+    if encoding == "json":
+        partial = {"partialSuccess": {"rejectedSpans": str(rejected), "errorMessage": why}} if rejected else {}
+        return canonical(partial)
+    if not rejected:
+        return b""
+    inner = b"\x08" + _varint(rejected) + _text(2, why)
+    return b"\x0a" + _varint(len(inner)) + inner
+
+
+def failed(encoding: Encoding, code: int, why: str) -> bytes:
+    """The answer to a request that is refused: a ``google.rpc.Status``."""
+    if encoding == "json":
+        return canonical({"code": code, "message": why})
+    return b"\x08" + _varint(code) + _text(2, why)
+
+
+def _text(field: int, text: str) -> bytes:
+    data = text.encode()
+    return bytes([field << 3 | 2]) + _varint(len(data)) + data
+
+
+def _varint(n: int) -> bytes:
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    return bytes([*out, n])
