@@ -33,6 +33,8 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 
 def domains() -> tuple[Domain, ...]:
     """The three domains; loaded when asked for."""
-    from seatrial.examples import assistant, coderepo, ticketdesk
+    from seatrial.examples.assistant import DOMAIN as assistant
+    from seatrial.examples.coderepo import DOMAIN as coderepo
+    from seatrial.examples.ticketdesk import DOMAIN as ticketdesk
 
-    return (ticketdesk.DOMAIN, coderepo.DOMAIN, assistant.DOMAIN)
+    return (ticketdesk, coderepo, assistant)
