@@ -229,9 +229,7 @@ def _losses(traces: Sequence[Trace], document: dict[str, Any]) -> list[Loss]:
             out.append(Loss(where=trace.id, fields=("steps",), why=why))
             continue
         for step, other in zip(trace.steps, again.steps, strict=True):
-            lost = [
-                n for n in Step.__struct_fields__ if n not in _NOT_COMPARED and getattr(step, n) != getattr(other, n)
-            ]
+            lost = [name for name in _STEP_COMPARED if getattr(step, name) != getattr(other, name)]
             if step.extra:
                 lost.append("extra")
             if lost:

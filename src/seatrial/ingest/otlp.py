@@ -47,7 +47,7 @@ class Otlp:
     def sniff(self, path: Path, head: bytes) -> float:
         """Sure of the JSON by its first key; of protobuf by the file's name and first tag."""
         if path.suffix.lower() in _BINARY:
-            return 0.9 if head[:1] == b"\n" else 0.0
+            return 0.9 if b"\n" in (head[:1], head[4:5]) else 0.0
         if head.lstrip()[:1] not in (b"{", b"["):
             return 0.0
         start = head.lstrip()[:400]

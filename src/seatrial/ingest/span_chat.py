@@ -278,6 +278,11 @@ def result_text(body: Any) -> str:
     return body if isinstance(body, str) else "" if value is None else as_text(value)
 
 
+def words_of(value: Any) -> str:
+    """The text of instructions: plain, or of their parts."""
+    return _plain(parsed(value))
+
+
 def _plain(value: Any) -> str:
     """The text of a value: of its text parts, where it is made of parts."""
     if isinstance(value, str):

@@ -332,7 +332,8 @@ class Dialogue:
 
     def trail(self, asked: list[Said], time: float | None, since: int) -> None:
         """Put in what the root shows to have been said after the last words that a model call was given."""
-        heard = [_squeezed(d.text) for d in self.drafts[since:] if d.event_class == "human"]
+        theirs = [d for d in self.drafts[since:] if d.event_class == "human" or d.kind in ("prompt", "task_prompt")]
+        heard = [_squeezed(d.text) for d in theirs]
         last = max(
             (n for n, one in enumerate(asked) if any(_same(_squeezed(one.text), h) for h in heard)), default=None
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 from seatrial.ingest.drafts import a_list, an_object
 from seatrial.ingest.messages import amount
-from seatrial.ingest.span_chat import Said, Speaker, Talk, parsed, talk_of
+from seatrial.ingest.span_chat import Said, Speaker, Talk, parsed, talk_of, words_of
 from seatrial.ingest.spans import Span
 from seatrial.records import Usage
 
@@ -70,15 +70,13 @@ def talk_in(span: Span) -> Talk | None:
                 shaped = talk
                 break
             plain = plain or talk
-    if shaped is None and (said := _events(span, lambda name: name != "gen_ai.choice")):
-        shaped = Talk(said=said)
+    if shaped is None and (heard := _events(span, lambda name: name != "gen_ai.choice")):
+        shaped = Talk(said=heard)
     best = shaped or plain
-    system = talk_of(attributes.get("gen_ai.system_instructions"), "system")
-    if system is not None and (best is None or all(s.who != "system" for s in best.said)):
-        joined = "\n".join(s.text for s in system.said)
-        best = Talk(
-            said=[Said(who="system", text=joined), *(best.said if best else [])], shaped=best is None or best.shaped
-        )
+    system = words_of(attributes.get("gen_ai.system_instructions"))
+    if system and (best is None or all(one.who != "system" for one in best.said)):
+        said = [Said(who="system", text=system), *(best.said if best is not None else [])]
+        best = Talk(said=said, shaped=best is None or best.shaped)
     return best
 
 
