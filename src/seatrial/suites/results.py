@@ -85,10 +85,10 @@ Judged = Sequence[tuple[Attempt, Sequence[Verdict]]]
 def results(judged: Judged, *, n_planned: int | None = None, level: float = 0.95) -> SuiteResult:
     """The numbers of a run's attempts, each with its verdicts."""
     attempts = [a for a, _ in judged]
-    scored = [(a, v) for a, v in judged if a.status in SCORED]
+    seen = [(a, v) for a, v in judged if a.status in SCORED or a.status == "unscored"]
     return SuiteResult(
         counts=counts(attempts, n_planned),
-        metrics=_metrics(scored, level),
+        metrics=_metrics(seen, level),
         tasks=_tasks(attempts),
         curve=_curve(attempts, level),
         crossing=_crossing(judged),
@@ -133,18 +133,17 @@ def spread(values: Sequence[float | None]) -> Spread:
     return Spread(p50=at(0.5), p95=at(0.95), n=len(known), unknown=len(values) - len(known))
 
 
-def _metrics(scored: Judged, level: float) -> tuple[MetricResult, ...]:
-    rows = [
-        _metric(
-            "passed", "final", "status", "1", [(a.task, a.status == "passed", a.reason) for a, _ in scored], 0, level
-        )
-    ]
+def _metrics(made: Judged, level: float) -> tuple[MetricResult, ...]:
+    """Passing, of scored attempts; every check, of the attempts that it judged. An attempt whose end nobody judged
+    still went some way, and its way is judged."""
+    ends = [(a.task, a.status == "passed", a.reason) for a, _ in made if a.status in SCORED]
+    rows = [_metric("passed", "final", "status", "1", ends, len(made) - len(ends), level)]
     order: dict[tuple[str, str, str], Layer] = {}
-    for _, verdicts in scored:
+    for _, verdicts in made:
         for v in verdicts:
             order.setdefault((v.metric, v.by, v.version), v.layer)
     for (metric, by, version), layer in order.items():
-        seen = [(a.task, v) for a, vs in scored for v in vs if (v.metric, v.by, v.version) == (metric, by, version)]
+        seen = [(a.task, v) for a, vs in made for v in vs if (v.metric, v.by, v.version) == (metric, by, version)]
         judged = [(task, bool(v.passed), v.reason) for task, v in seen if v.passed is not None]
         rows.append(_metric(metric, layer, by, version, judged, len(seen) - len(judged), level))
     return tuple(rows)
