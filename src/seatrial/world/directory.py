@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -60,8 +62,8 @@ class DirectoryWorld:
         self._box = Toolbox(name, tools)
         self._tests = tests
         self._ignored = tuple(ignored)
-        self._folder = tempfile.TemporaryDirectory(prefix="seatrial-world-")
-        self.root = Path(self._folder.name)
+        self.root = Path(tempfile.mkdtemp(prefix="seatrial-world-"))
+        weakref.finalize(self, shutil.rmtree, self.root, ignore_errors=True)
         self._seed = 0
         self._calls = 0
         self._tested: tuple[str, dict[str, bool]] | None = None

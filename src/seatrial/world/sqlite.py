@@ -132,6 +132,11 @@ class SqliteWorld:
         """Cells that differ, by (table, key, column), volatile ones left out; `rows_changed` counts rows."""
         return differences(before, after, self.volatile)
 
+    def __del__(self) -> None:
+        database = getattr(self, "_db", None)
+        if database is not None:
+            database.close()
+
     def _open(self) -> sqlite3.Connection:
         database = _connect()
         database.executescript(self._schema)

@@ -108,7 +108,7 @@ class Interpreter:
                 raise Refused(f"line {node.lineno}: {node.id} is not defined")
             return scope[node.id]
         if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            return self._bounded(_BINARY[type(node.op)](self._value(node.left, scope), self._value(node.right, scope)))
+            return self._arithmetic(node.op, self._value(node.left, scope), self._value(node.right, scope))
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, scope)
             return not value if isinstance(node.op, ast.Not) else -value
@@ -123,6 +123,13 @@ class Interpreter:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
             return self._call(node.func.id, [self._value(a, scope) for a in node.args])
         raise Refused(f"line {node.lineno}: {type(node).__name__} is not understood")
+
+    def _arithmetic(self, op: ast.operator, left: Any, right: Any) -> Any:
+        texts = isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add)
+        numbers = isinstance(left, int | float) and isinstance(right, int | float)
+        if not texts and not numbers:
+            raise Refused("only numbers are computed with")  # "a" * 10**9 and "%999999999d" would fill the memory
+        return self._bounded(_BINARY[type(op)](left, right))
 
     def _tick(self) -> None:
         self._steps += 1
