@@ -78,7 +78,7 @@ def loads(data: bytes) -> tuple[Any, tuple[str, ...]]:
         value, repairs = _lenient(data, error)
     else:
         repairs = ()
-    if data.count(b"[") + data.count(b"{") > _DEPTH and _deeper(value, _DEPTH):
+    if len(data) > _DEPTH and data.count(b"[") + data.count(b"{") > _DEPTH and _deeper(value, _DEPTH):
         raise BadJSON(f"nested deeper than {_DEPTH} levels", 0)
     return value, repairs
 

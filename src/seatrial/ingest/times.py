@@ -30,7 +30,7 @@ def moment(value: Any) -> float | None:
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
     try:
-        return (when - _EPOCH) // timedelta(microseconds=1) / 1e6
+        return when.timestamp()
     except OverflowError:
         return None
 

@@ -196,7 +196,9 @@ def seconds(stamp: str | None) -> float | None:
     if stamp is None:
         return None
     try:
-        return round(datetime.fromisoformat(stamp).timestamp(), 6)
+        when = datetime.fromisoformat(stamp)
+        moment = when.timestamp()
+        return moment if when.tzinfo is not None else round(moment, 6)
     except (ValueError, OverflowError):
         return None
 

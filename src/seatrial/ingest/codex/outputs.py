@@ -51,7 +51,12 @@ def output_of(raw: Any, ended: dict[str, Any]) -> Output:
         exit_code = _whole(found.group(1)) if found else None
     if exit_code is None:
         exit_code = _whole(ended.get("exit_code"))
-    return Output(text, _outcome(text, exit_code, said, ended), exit_code, _CUT.search(text) is not None, extra)
+    return Output(text, _outcome(text, exit_code, said, ended), exit_code, _was_cut(text), extra)
+
+
+def _was_cut(text: str) -> bool:
+    # A plain search first: the pattern alone cost an eighth of a file's reading time.
+    return ("truncated…" in text or "[... omitted " in text) and _CUT.search(text) is not None
 
 
 def _outcome(text: str, exit_code: int | None, said: bool | None, ended: dict[str, Any]) -> ResultOutcome:

@@ -65,7 +65,7 @@ class Codex:
 
     def _record(self, number: int, data: bytes, log: ReadLog) -> dict[str, Any] | None:
         """The line as an envelope with ``type`` and ``payload``; None when it was accounted for here."""
-        if not data.strip():
+        if data.isspace():
             log.kept(len(data), "blank line")
             return None
         try:
