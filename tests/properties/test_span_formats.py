@@ -19,6 +19,7 @@ from seatrial.errors import InputError
 from seatrial.ingest import inspect_write, otlp_write, parquet_write, read_file
 from seatrial.ingest.catalogue import named
 from seatrial.ingest.log import Log
+from seatrial.ingest.losses import Loss
 from seatrial.records import Step, Trace
 
 fuzz = settings(
@@ -314,7 +315,7 @@ def _agrees(name: str, trace: Trace, again: Trace, lost: dict[str, set[str]], wh
                 assert a == b, (name, field)
 
 
-def _lost(losses: tuple[otlp_write.Loss, ...]) -> dict[str, set[str]]:
+def _lost(losses: tuple[Loss, ...]) -> dict[str, set[str]]:
     out: dict[str, set[str]] = {}
     for loss in losses:
         out.setdefault(loss.where, set()).update(loss.fields)

@@ -16,7 +16,7 @@ from seatrial.canon import content_hash
 from seatrial.errors import UsageError
 from seatrial.ingest.identity import Ids
 from seatrial.ingest.inspect_sample import Run, trace_of
-from seatrial.ingest.otlp_write import Loss, Written
+from seatrial.ingest.losses import Loss, Written, same
 from seatrial.ingest.times import iso
 from seatrial.records import Provenance, RecordedOutcome, Step, Trace
 
@@ -229,9 +229,11 @@ def _losses(traces: Sequence[Trace], document: dict[str, Any]) -> list[Loss]:
             out.append(Loss(where=trace.id, fields=("steps",), why=why))
             continue
         for step, other in zip(trace.steps, again.steps, strict=True):
-            lost = [name for name in _STEP_COMPARED if getattr(step, name) != getattr(other, name)]
+            lost = [name for name in _STEP_COMPARED if not same(name, getattr(step, name), getattr(other, name))]
             if step.extra:
                 lost.append("extra")
+            if "results" not in lost and any(result.extra for result in step.results):
+                lost.append("results.extra")
             if lost:
                 why = "Inspect's messages and model events have no place for it"
                 out.append(Loss(where=f"{trace.id} steps[{step.index}]", fields=tuple(lost), why=why))

@@ -16,6 +16,7 @@ import msgspec
 
 from seatrial.canon import canonical, digest
 from seatrial.errors import UsageError
+from seatrial.ingest.losses import Loss, Written, same
 from seatrial.ingest.otlp import spans_of
 from seatrial.ingest.span_traces import assemble
 from seatrial.records import Provenance, Step, Trace
@@ -34,21 +35,6 @@ _WHY = {
     "source_ids": "spans have ids of their own",
     "copied": "only what comes before the first answer is known to be copied",
 }
-
-
-class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that does not come back: `where` is the part (``steps[3]``), `fields` what of it, and why."""
-
-    where: str
-    fields: tuple[str, ...]
-    why: str
-
-
-class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """An OTLP/JSON request (``ExportTraceServiceRequest``), and what it could not hold."""
-
-    document: dict[str, Any]
-    losses: tuple[Loss, ...]
 
 
 def write(trace: Trace, subagents: Sequence[Trace] = ()) -> Written:
@@ -345,9 +331,7 @@ def _differences(where: str, one: Trace, other: Trace) -> list[Loss]:
         return [*out, Loss(where=where, fields=("steps",), why=why)]
     prefix = "" if where == "trace" else f"{where} "
     for step, again in zip(one.steps, other.steps, strict=True):
-        lost = [
-            n for n in _STEP_FIELDS if n not in _NOT_COMPARED and not _equal(n, getattr(step, n), getattr(again, n))
-        ]
+        lost = [n for n in _STEP_FIELDS if n not in _NOT_COMPARED and not same(n, getattr(step, n), getattr(again, n))]
         lost.extend(name for name in ("extra", "source_ids") if getattr(step, name))
         if "results" not in lost and any(result.extra for result in step.results):
             lost.append("results.extra")
@@ -355,12 +339,3 @@ def _differences(where: str, one: Trace, other: Trace) -> list[Loss]:
             why = _WHY.get(name.rpartition(".")[2], "the conventions hold it in another form")
             out.append(Loss(where=f"{prefix}steps[{step.index}]", fields=(name,), why=why))
     return out
-
-
-def _equal(name: str, a: Any, b: Any) -> bool:
-    if name == "results":
-        return len(a) == len(b) and all(
-            msgspec.structs.replace(x, extra={}) == msgspec.structs.replace(y, extra={})
-            for x, y in zip(a, b, strict=True)
-        )
-    return bool(a == b)

@@ -14,7 +14,7 @@ import msgspec
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError, SchemaError
-from seatrial.ingest.otlp_write import Loss
+from seatrial.ingest.losses import Loss
 from seatrial.records import (
     Agent,
     Provenance,
