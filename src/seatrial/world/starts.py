@@ -30,8 +30,8 @@ def start_of(task: Task, seed: int, usual: Callable[[int], WorldStart] | None = 
     return start
 
 
-def load(name: str) -> Callable[..., Any]:
-    """The callable that ``module:function`` names.
+def load(name: str, *, callable_only: bool = True) -> Any:
+    """What ``module:name`` names: a callable, unless `callable_only` is False.
 
     Raises:
         InputError: there is no such module or function.
@@ -46,7 +46,7 @@ def load(name: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{name!r} cannot be loaded: {error}", hint=hint) from error
-    if not callable(found):
+    if callable_only and not callable(found):
         raise InputError(f"{name!r} is not callable", hint=hint)
     return found
 

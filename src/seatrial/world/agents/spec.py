@@ -1,0 +1,81 @@
+"""From the words after ``--agent`` to an agent under test (DESIGN 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seatrial import canon
+from seatrial.chat import Patience, Prices, Sampling
+from seatrial.errors import UsageError
+from seatrial.records import ToolSpec
+from seatrial.records.protocols import AgentUnderTest
+from seatrial.world.agents.command import CommandAgent
+from seatrial.world.agents.function import FunctionAgent
+from seatrial.world.agents.http import HttpAgent
+from seatrial.world.agents.model import ChatAgent
+from seatrial.world.starts import load
+
+FORMS = "python:module:function, cmd:program args, http(s)://address, chat:MODEL@URL, mcp:program args"
+
+
+def parse_agent(
+    spec: str,
+    *,
+    seconds: float = 600.0,
+    sampling: Sampling = Sampling(),
+    prices: Prices | None = None,
+) -> AgentUnderTest:
+    """The agent that `spec` names; `seconds` bounds each of its turns.
+
+    | spec | agent |
+    |---|---|
+    | ``python:module:name`` | a function of (text, tools), or an object with `begin` |
+    | ``cmd:program args`` | a program that speaks JSON lines |
+    | ``http://…``, ``https://…`` | a server that speaks the same objects |
+    | ``chat:MODEL@URL`` | a model behind an OpenAI-compatible address |
+    | ``mcp:program args`` | a program that uses the world's tools over MCP |
+
+    Raises:
+        UsageError: it is none of these.
+        InputError: the function cannot be loaded.
+        MissingExtra: ``mcp:`` without the extra [mcp].
+    """
+    kind, _, rest = spec.partition(":")
+    if kind in ("http", "https") and rest.startswith("//"):
+        return HttpAgent(spec, seconds=seconds)
+    if kind == "python" and rest:
+        return _python(rest, seconds)
+    if kind == "cmd" and rest.strip():
+        return CommandAgent(rest, seconds=seconds)
+    if kind == "chat" and "@" in rest:
+        model, _, url = rest.rpartition("@")
+        if model and url:
+            return ChatAgent(model, url, sampling=sampling, prices=prices, patience=Patience(read=seconds))
+    if kind == "mcp" and rest.strip():
+        from seatrial.world.agents.over_mcp import McpAgent
+
+        return McpAgent(rest, seconds=seconds)
+    raise UsageError(f"--agent {spec!r} is no agent", hint=f"one of {FORMS}")
+
+
+def _python(name: str, seconds: float) -> AgentUnderTest:
+    found: Any = load(name, callable_only=False)
+    if isinstance(found, AgentUnderTest):
+        return found
+    if callable(found):
+        return FunctionAgent(name, found, seconds=seconds)
+    raise UsageError(f"python:{name} is {type(found).__name__}", hint="name a function of (text, tools), or an agent")
+
+
+def fingerprint(agent: AgentUnderTest, tools: Sequence[ToolSpec], model: str | None = None) -> dict[str, str]:
+    """Parts of the agent by content hash (METHODS 6.1): model (as served, when known), prompt, tools, harness,
+    sampling, as far as each is known."""
+    parts: dict[str, Any] = {"harness": [agent.name, agent.version]}
+    known = getattr(agent, "parts", None)
+    if isinstance(known, dict):
+        parts |= known
+    if model is not None:
+        parts["model"] = model
+    parts["tools"] = [[t.name, t.description, t.parameters, t.version] for t in tools]
+    return {name: canon.content_hash(value) for name, value in sorted(parts.items())}
