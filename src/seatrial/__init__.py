@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seatrial.causal import Assigner, sample
     from seatrial.errors import SeatrialError
     from seatrial.flows.rank import RankOptions, RankRun, rank
+    from seatrial.grading import grade_trajectory
     from seatrial.ingest import read
     from seatrial.records import (
         Agent,
@@ -50,6 +51,7 @@ __all__ = [
     "Weights",
     "__version__",
     "extract",
+    "grade_trajectory",
     "rank",
     "read",
     "sample",
@@ -63,6 +65,7 @@ _HOMES = {
     "RankOptions": "flows.rank",
     "RankRun": "flows.rank",
     "rank": "flows.rank",
+    "grade_trajectory": "grading",
     "read": "ingest",
     "extract": "signals",
     "Store": "store",

@@ -6,8 +6,8 @@ import seatrial
 
 PINNED = {
     "Agent", "Assigner", "Attempt", "Estimate", "RankOptions", "RankRun", "Ranking", "SeatrialError", "Signal",
-    "Step", "Store", "Task", "ToolCall", "ToolResult", "Trace", "Weights", "__version__", "extract", "rank", "read",
-    "sample", "stats",
+    "Step", "Store", "Task", "ToolCall", "ToolResult", "Trace", "Weights", "__version__", "extract", "grade_trajectory",
+    "rank", "read", "sample", "stats",
 }  # fmt: skip
 
 

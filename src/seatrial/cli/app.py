@@ -13,14 +13,19 @@ from seatrial.cli.demo import register as add_demo
 from seatrial.cli.doctor import register as add_doctor
 from seatrial.cli.export import register as add_export
 from seatrial.cli.gate import register as add_gate
+from seatrial.cli.grade import register as add_grade
 from seatrial.cli.ingest import register as add_ingest
 from seatrial.cli.judge import register as add_judge
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
+from seatrial.cli.run import register as add_run
 from seatrial.cli.serve import register as add_serve
 from seatrial.cli.sessions import register as add_sessions
 from seatrial.cli.signals import register as add_signals
 from seatrial.cli.store import register as add_store
+from seatrial.cli.suite import register as add_suite
+from seatrial.cli.task import register as add_task
+from seatrial.cli.triage import register as add_triage
 from seatrial.errors import SeatrialError
 
 app = typer.Typer(
@@ -60,6 +65,11 @@ for add in (
     add_gate,
     add_judge,
     add_assign,
+    add_run,
+    add_grade,
+    add_triage,
+    add_task,
+    add_suite,
     add_store,
     add_serve,
     add_export,

@@ -1,0 +1,175 @@
+"""`seatrial run`: k attempts at every task of a suite, graded."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seatrial.cli import output
+from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
+
+if TYPE_CHECKING:
+    from seatrial.suites.runner import Tally
+
+
+class Part(enum.StrEnum):
+    """Which tasks may be looked at while an agent is being improved."""
+
+    dev = "dev"
+    holdout = "holdout"
+
+
+class Tape(enum.StrEnum):
+    """What a cassette does with tool calls."""
+
+    auto = "auto"
+    record = "record"
+    replay = "replay"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command("run")(run)
+
+
+def run(
+    suite: Annotated[
+        str | None, typer.Argument(metavar="[SUITE]", help="A suite file, module:name, or example:NAME.")
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="python:module:function, cmd:program args, http(s)://..., chat:MODEL@URL, mcp:..., "
+            "or an agent of the suite by name.",
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", "--attempts", min=1, help="Attempts per task.")] = 5,
+    store: StoreOption = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
+    part: Annotated[Part | None, typer.Option(help="Only the tasks of this part.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Attempts at the same time.")] = 4,
+    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds that one attempt may take.")] = 600.0,
+    turn_limit: Annotated[
+        int | None, typer.Option(min=1, help="Turns after which an attempt is stopped (default: twice max_turns).")
+    ] = None,
+    call_limit: Annotated[int, typer.Option(min=1, help="Tool calls after which an attempt is stopped.")] = 500,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.0, metavar="USD", help="Money after which an attempt is stopped.")
+    ] = None,
+    retries: Annotated[int, typer.Option(min=0, help="New tries of an attempt whose infrastructure failed.")] = 1,
+    cassette: Annotated[Path | None, typer.Option(metavar="FILE", help="Record and replay tool calls here.")] = None,
+    cassette_mode: Annotated[Tape, typer.Option(help="auto replays what is known and records the rest.")] = Tape.auto,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace personal data in what is kept; it cannot be replayed then.")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Name the run (default: by suite, agent, seed and limits).")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the runs of the store and stop.")] = False,
+    level: LevelOption = 0.95,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Let an agent try every task of a suite k times, and grade every attempt.
+
+    A run that was cut short goes on where it stopped: give the same command again.
+
+    Examples:
+
+      seatrial run suite.jsonl --agent chat:my-model@http://localhost:8000/v1 -k 5
+
+      seatrial run example:ticketdesk --agent clean -k 2
+
+      seatrial run --list
+    """
+    from seatrial.settings import load
+
+    where = Path(store or load().store)
+    if listing:
+        _list(where, as_json)
+        return
+    from seatrial.errors import UsageError
+
+    if suite is None or agent is None:
+        raise UsageError("name a suite and an agent", hint="seatrial run SUITE --agent SPEC")
+    from seatrial.flows.run import RunOptions, run_suite
+    from seatrial.suites import Limits
+
+    options = RunOptions(
+        k=k,
+        seed=seed,
+        concurrency=concurrency,
+        limits=Limits(turns=turn_limit, calls=call_limit, seconds=timeout, cost_usd=max_cost),
+        part=None if part is None else part.value,
+        tasks=tuple(task or ()),
+        retries=retries,
+        cassette=cassette,
+        cassette_mode=cassette_mode.value,
+        redact=redact,
+        level=level,
+        name=name,
+    )
+    with _progress(quiet=as_json) as step:
+        made = run_suite(suite, agent=agent, store=where, options=options, progress=step)
+    if as_json:
+        output.emit("run", made, data_version=made.data_version, warnings=made.warnings)
+    else:
+        from seatrial.report.chapters import suite as chapter
+
+        resumed = f", {made.resumed} of them made before" if made.resumed else ""
+        for section in chapter.run(f"{made.suite} by {made.agent}", made.result, made.warnings):
+            output.show(section)
+        output.console().print(f"Run {made.run}: {made.result.counts.n_planned} attempts{resumed}, kept in {where}")
+    if not made.result.counts.n_scored:
+        raise typer.Exit(3)
+
+
+def _list(where: Path, as_json: bool) -> None:
+    from seatrial.flows import attempts
+    from seatrial.report.chapters import suite as chapter
+    from seatrial.store import Store
+
+    opened = Store.open(where)
+    rows = attempts.runs(opened).to_dicts()
+    if as_json:
+        output.emit("run", {"runs": rows}, data_version=opened.data_version)
+    else:
+        output.show(chapter.run_list(rows))
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Tally], None] | None]:
+    """A bar with what is done, what it cost so far and what remains; silent where stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns: tuple[Any, ...] = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bar(*columns, console=output.console(stderr=True), transient=True) as bar:
+        made = bar.add_task("", total=None)
+
+        def step(tally: Tally) -> None:
+            left = "" if tally.left_s is None else f"{tally.left_s:.0f} s left, "
+            cost = f"{tally.cost_usd:.2f} USD" + (f" and {tally.unpriced} unpriced" if tally.unpriced else "")
+            passed = tally.statuses.get("passed", 0)
+            bar.update(
+                made,
+                total=tally.total,
+                completed=tally.done,
+                description=f"{left}{cost}, {passed} passed",
+                refresh=True,
+            )
+
+        yield step
