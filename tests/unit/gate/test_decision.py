@@ -268,7 +268,9 @@ def test_more_runs_is_the_least_k_of_the_formula() -> None:
 
 def test_scores_between_0_and_1_are_their_own_metric() -> None:
     rng = np.random.default_rng(2)
-    rows = [Attempt(task=f"t{i}", trial=k, status="failed", score=float(rng.random())) for i in range(20) for k in (0, 1)]
+    rows = [
+        Attempt(task=f"t{i}", trial=k, status="failed", score=float(rng.random())) for i in range(20) for k in (0, 1)
+    ]
     made = run_of(rows, label="x")
     assert list(made.metrics) == ["score"]
     assert not made.metrics["score"].binary
