@@ -28,7 +28,7 @@ class Process:
         self, words: Sequence[str], *, environment: Mapping[str, str] | None = None, folder: str | None = None
     ) -> None:
         self._name = words[0]
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._child = subprocess.Popen(
                 list(words),
@@ -77,6 +77,12 @@ class Process:
         except queue.Empty:
             raise AgentTimeout(f"{self._name} sent nothing within {seconds:g} s{self.said()}") from None
 
+    def wait(self, seconds: float) -> int | None:
+        """Its exit status; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(seconds)
+        return self._child.returncode
+
     def said(self) -> str:
         """How it ended, if it has, and the end of what it wrote to standard error."""
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -92,10 +98,8 @@ class Process:
         if self._errors.closed:
             return
         self.end_input()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            pass
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()

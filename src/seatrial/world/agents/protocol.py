@@ -1,4 +1,4 @@
-"""The agent protocol: JSON objects between seatrial and an agent, over lines or HTTP (docs/reference/agent-protocol)."""
+"""The agent protocol: JSON objects between seatrial and an agent, over lines or HTTP (docs/reference)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,13 @@ class Session:
             ]
         out: list[dict[str, Any]] = []
         for r in incoming:
-            sent = {"type": "result", "id": r.call_id, "ok": r.outcome == "ok", "outcome": r.outcome, "text": r.text}
+            sent: dict[str, Any] = {
+                "type": "result",
+                "id": r.call_id,
+                "ok": r.outcome == "ok",
+                "outcome": r.outcome,
+                "text": r.text,
+            }
             if r.exit_code is not None:
                 sent["exit_code"] = r.exit_code
             out.append(sent)

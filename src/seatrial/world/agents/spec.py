@@ -61,8 +61,9 @@ def parse_agent(
 
 def _python(name: str, seconds: float) -> AgentUnderTest:
     found: Any = load(name, callable_only=False)
-    if isinstance(found, AgentUnderTest):
-        return found
+    if isinstance(found, AgentUnderTest) and not isinstance(found, type):
+        agent: AgentUnderTest = found
+        return agent
     if callable(found):
         return FunctionAgent(name, found, seconds=seconds)
     raise UsageError(f"python:{name} is {type(found).__name__}", hint="name a function of (text, tools), or an agent")
