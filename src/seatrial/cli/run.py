@@ -33,6 +33,14 @@ class Tape(enum.StrEnum):
     replay = "replay"
 
 
+class Person(enum.StrEnum):
+    """Who decides on gated calls."""
+
+    approve = "approve"
+    deny = "deny"
+    absent = "absent"
+
+
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command("run")(run)
@@ -66,6 +74,9 @@ def run(
     retries: Annotated[int, typer.Option(min=0, help="New tries of an attempt whose infrastructure failed.")] = 1,
     cassette: Annotated[Path | None, typer.Option(metavar="FILE", help="Record and replay tool calls here.")] = None,
     cassette_mode: Annotated[Tape, typer.Option(help="auto replays what is known and records the rest.")] = Tape.auto,
+    approver: Annotated[
+        Person, typer.Option(help="What the person does who is asked about gated calls, where no task says.")
+    ] = Person.approve,
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace personal data in what is kept; it cannot be replayed then.")
     ] = False,
@@ -110,6 +121,7 @@ def run(
         retries=retries,
         cassette=cassette,
         cassette_mode=cassette_mode.value,
+        approver=approver.value,
         redact=redact,
         level=level,
         name=name,

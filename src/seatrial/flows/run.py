@@ -20,6 +20,7 @@ from seatrial.records import AgentUnderTest, Attempt, World
 from seatrial.store import Store, temporary_store
 from seatrial.store.lock import Lock
 from seatrial.suites import Episode, Limits, Suite, run_attempt, runner
+from seatrial.suites.attempt import Person
 from seatrial.suites.fingerprint import fingerprint
 from seatrial.suites.results import SuiteResult, results
 from seatrial.suites.runner import Done, Planned, Tally
@@ -28,9 +29,13 @@ TallyFn = Callable[[Tally], None]
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may be told. `k` attempts per task; `part` and `tasks` choose tasks; `retries` is how often an
-    attempt is made again after infrastructure failed; `cassette` records and replays tool calls; `redact` replaces
-    personal data in what is kept (then it cannot be replayed); `name` names the run instead of its content."""
+    """What a run may be told.
+
+    `k` attempts per task; `part` and `tasks` choose tasks; `retries` is how often an attempt is made again after
+    infrastructure failed; `cassette` records and replays tool calls; `approver` decides on gated calls where no task
+    names another; `redact` replaces personal data in what is kept (then it cannot be replayed); `name` names the run
+    instead of its content.
+    """
 
     k: int = 5
     seed: int = 0
@@ -41,6 +46,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 1
     cassette: Path | None = None
     cassette_mode: Literal["auto", "record", "replay"] = "auto"
+    approver: Person = "approve"
     redact: bool = False
     level: float = 0.95
     name: str | None = None
@@ -162,6 +168,7 @@ class _Maker:
                 seed=planned.seed,
                 name=f"{self._run}~{planned.task.id}~{planned.trial}",
                 limits=self._options.limits,
+                approver=self._options.approver,
                 wrap=self._wrap(planned) if self._tape is not None else None,
             )
             if episode.status != "error_infra" or tries > self._options.retries:
@@ -239,6 +246,7 @@ def _identity(suite: Suite, agent: AgentUnderTest, options: RunOptions) -> str:
         "seed": options.seed,
         "limits": msgspec.to_builtins(options.limits),
         "redact": options.redact,
+        "approver": options.approver,
         "cassette": [str(options.cassette), options.cassette_mode] if options.cassette else None,
     }
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in f"{suite.name}-{agent.name}")

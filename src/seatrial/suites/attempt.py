@@ -6,11 +6,12 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from seatrial import plugins
 from seatrial.errors import AgentTimeout, InfrastructureError, InputError, SeatrialError
 from seatrial.records import (
     Agent,
@@ -32,7 +33,18 @@ from seatrial.records import (
 )
 from seatrial.suites.suite import Suite
 from seatrial.suites.watch import Watched, WatchedWorld, is_infrastructure
-from seatrial.world import FixedText, MemoryWorld, Transcript, offered, rules, run_episode, trace_of
+from seatrial.world import (
+    Absent,
+    Approve,
+    Deny,
+    FixedText,
+    MemoryWorld,
+    Transcript,
+    offered,
+    rules,
+    run_episode,
+    trace_of,
+)
 from seatrial.world import Limits as EpisodeLimits
 from seatrial.world.tracing import FORMAT
 
@@ -40,6 +52,10 @@ GRACE_S = 2.0
 """How long past its time limit an agent that does not answer is waited for."""
 
 VERSION = "1"
+
+
+Person = Literal["approve", "deny", "absent"]
+"""Who decides on gated calls: a sandbox's person agrees, unless the task is about someone who does not."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,12 +111,14 @@ def run_attempt(
     seed: int,
     name: str,
     limits: Limits = Limits(),
+    approver: Person = "approve",
     wrap: Callable[[World], World] | None = None,
 ) -> Episode:
     """Let the agent try the task once, in a fresh world.
 
     `seed` seeds world and agent, `name` becomes the trace's id; `wrap` puts something around the world, such as a
-    cassette. Nothing that agent or world does raises: it ends in the episode's status.
+    cassette. `approver` decides on gated calls where neither suite nor task (``extra["approver"]``) names someone.
+    Nothing that agent or world does raises: it ends in the episode's status.
     """
     running = _Running()
     began = time.time()
@@ -112,7 +130,7 @@ def run_attempt(
 
     def work() -> None:
         try:
-            _play(running, suite, task, agent, seed, limits, wrap, over)
+            _play(running, suite, task, agent, seed, limits, approver, wrap, over)
         except BaseException as error:
             running.error = error
 
@@ -134,6 +152,7 @@ def _play(
     agent: AgentUnderTest,
     seed: int,
     limits: Limits,
+    person: Person,
     wrap: Callable[[World], World] | None,
     over: Callable[[], str | None],
 ) -> None:
@@ -144,7 +163,7 @@ def _play(
         running.world = watched
         gates = rules(task.gates)
         counterpart: Counterpart = suite.counterpart(task) if suite.counterpart else _said_once(task)
-        approver: Approver | None = suite.approver(task) if suite.approver else None
+        approver = suite.approver(task) if suite.approver else _person(task, person)
     except Exception as error:
         why = error.message if isinstance(error, SeatrialError) else f"{type(error).__name__}: {error}"
         raise InfrastructureError(f"the world could not be set up: {why}") from error
@@ -166,6 +185,19 @@ def _play(
         who="simulated_user",
         hashes=True,
     )
+
+
+def _person(task: Task, usual: Person) -> Approver:
+    """Who decides on gated calls.
+
+    Raises:
+        InputError: the task names someone unknown.
+    """
+    named = task.extra.get("approver", usual)
+    people: dict[object, Callable[[], Approver]] = {"approve": Approve, "deny": Deny, "absent": Absent}
+    if named not in people:
+        raise InputError(f"task {task.id}: there is no approver {named!r}", hint=", ".join(map(str, people)))
+    return people[named]()
 
 
 def _said_once(task: Task) -> FixedText:
@@ -197,7 +229,7 @@ def prepared(suite: Suite, task: Task, seed: int) -> World:
         InputError: the task's setup gives no state.
     """
     world: World = suite.world(seed) if suite.world else MemoryWorld("nothing", "1", ())
-    setup = task.setup
+    setup = plugins.named(task.setup) if isinstance(task.setup, str) else task.setup
     if callable(setup):
         named = [n for n, p in inspect.signature(setup).parameters.items() if p.default is p.empty]
         setup = setup(world) if named == ["world"] else setup(seed) if named else setup()

@@ -27,9 +27,9 @@ def triage(items: Sequence[Any], counts: Mapping[str, int], limit: int) -> Secti
             name(i.session)[:18],
             i.state,
             None if i.time is None else datetime.fromtimestamp(i.time, UTC).strftime("%Y-%m-%d"),
-            clip(name(i.model), 20) if i.model else "",
-            ", ".join(f"{n} {k.replace('_', ' ')}" for k, n in i.why.items()),
-            clip(clean(i.task or i.reason or ""), 40),
+            clip(name(i.model), 20) if i.model else "-",
+            ", ".join(f"{n} {k.replace('_', ' ')}" for k, n in i.why.items()) or "-",
+            clip(clean(i.task or i.reason or "-"), 40),
         )
         for i in items[:limit]
     )

@@ -104,7 +104,7 @@ def metrics(rows: Sequence[_Metric]) -> Table:
                 f"{m.passed}/{m.n}",
                 numbers.estimate(m.estimate, "percent") if m.estimate else None,
                 str(m.not_applicable),
-                clip(clean(m.why), 60) if m.why else "",
+                clip(clean(m.why), 60) if m.why else "-",
             )
             for m in rows
         ),
@@ -224,7 +224,7 @@ def run_list(rows: Sequence[Mapping[str, Any]]) -> Section:
                     Column(head="passed", right=True),
                 ),
                 rows=tuple(
-                    (name(r["run"]), name(r["suite"] or ""), name(r["agent"] or ""), f"{r['passed']}/{r['attempts']}")
+                    (name(r["run"]), name(r["suite"] or "-"), name(r["agent"] or "-"), f"{r['passed']}/{r['attempts']}")
                     for r in rows
                 ),
             ),
