@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.errors import FormatError, MissingExtra
-from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.spans import Span
 from seatrial.records import ReadLog
 

@@ -17,7 +17,7 @@ import msgspec
 from seatrial.canon import canonical, digest
 from seatrial.errors import UsageError
 from seatrial.ingest.losses import Loss, Written, same
-from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.span_traces import assemble
 from seatrial.records import Provenance, Step, Trace
 

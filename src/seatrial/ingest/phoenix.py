@@ -12,7 +12,7 @@ from typing import Any
 from seatrial.errors import FormatError
 from seatrial.ingest.drafts import a_list, an_object, rest, text_or_none
 from seatrial.ingest.jsontext import kind
-from seatrial.ingest.otlp import attributes_of
+from seatrial.ingest.otlp_spans import attributes_of
 from seatrial.ingest.span_chat import parsed
 from seatrial.ingest.span_feedback import Remark, beside, entries_of, remark_of
 from seatrial.ingest.span_files import give_out, instant, whole_file

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from seatrial.ingest import read, read_file
-from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.otlp_write import write, write_file
 from seatrial.ingest.span_traces import assemble
 from seatrial.ingest.spans import Span, SpanEvent, role_of
