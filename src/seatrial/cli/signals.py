@@ -68,19 +68,24 @@ def explain(
 
 def evaluate(
     labels: Annotated[Path, typer.Option(metavar="FILE", help="Labelled turns, JSONL.")],
+    disputed: Annotated[bool, typer.Option("--disputed", help="Count disputed turns in every table.")] = False,
+    threshold: Annotated[float, typer.Option(help="Confidence from which a verdict counts.")] = 0.5,
+    correction_threshold: Annotated[float, typer.Option(help="The same for corrections.")] = 0.7,
     level: LevelOption = 0.95,
     as_json: JsonOption = False,
 ) -> None:
-    """Precision, recall and F1 of the detectors on labelled human turns.
+    """Precision, recall and F1 of the detectors on labelled human turns, with confusions, threshold curves and
+    calibration.
 
     Example: seatrial signals evaluate --labels turns.jsonl
     """
     from seatrial import signals
 
-    result = signals.evaluate(labels, level=level)
+    settings = signals.SignalSettings(threshold=threshold, correction_threshold=correction_threshold)
+    result = signals.evaluate(labels, level=level, disputed=disputed, settings=settings)
     if as_json:
         output.emit("signals evaluate", result)
         return
-    from seatrial.report import looks
+    from seatrial.report import accuracy
 
-    output.show(looks.accuracy(result.kinds, result.by_source))
+    output.show(accuracy.accuracy(result))

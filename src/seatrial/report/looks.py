@@ -159,44 +159,6 @@ def explanation(session: str, rows: Sequence[Any]) -> Section:
     )
 
 
-def accuracy(
-    kinds: Mapping[str, Mapping[str, Any]], by_source: Mapping[str, Mapping[str, Mapping[str, Any]]]
-) -> Section:
-    """Precision, recall and F1 by kind, and by source."""
-
-    def cell(estimate: Any) -> str | None:
-        if estimate is None:
-            return None
-        if estimate.low is None:
-            return f"{estimate.value:.2f}"
-        return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-    measures = ("precision", "recall", "f1")
-    numbers_head = tuple(Column(head=h, right=True) for h in ("labelled", *measures))
-    whole = tuple(
-        (kind.replace("_", " "), _count(row["n_positive"]), *(cell(row[m]) for m in measures))
-        for kind, row in kinds.items()
-    )
-    parts = tuple(
-        (clip(name(source), 30), kind.replace("_", " "), _count(row["n_positive"]), *(cell(row[m]) for m in measures))
-        for source, rows in by_source.items()
-        for kind, row in rows.items()
-        if row["n_positive"]
-    )
-    return Section(
-        heading="How accurate the detectors are",
-        tables=(
-            Table(caption="By kind", columns=(Column(head="kind"), *numbers_head), rows=whole),
-            Table(
-                caption="By source, kinds with at least one labelled turn",
-                columns=(Column(head="source", name=True), Column(head="kind"), *numbers_head),
-                rows=parts,
-                grouped=True,
-            ),
-        ),
-    )
-
-
 def sample(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> Section:
     """A drawn evaluation set: how many per stratum, with what probability."""
     groups: dict[tuple[str, ...], list[float]] = {}

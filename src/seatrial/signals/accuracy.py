@@ -10,6 +10,7 @@ import msgspec
 
 from seatrial.errors import EvidenceError, InputError
 from seatrial.records import Estimate
+from seatrial.signals import curves as shapes
 from seatrial.signals import language
 from seatrial.signals.settings import SignalSettings
 from seatrial.stats import clustered_proportion, wilson
@@ -41,11 +42,18 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     `kinds` maps a kind to ``n_positive`` and the estimates ``precision``, ``recall`` and ``f1`` (None: nothing was
     found, or nothing was there); `by_source` the same per source. `false_alarm` is the share of turns labelled
     only `other` that a complaint or correction falls on. Turns typed by no person are left out, and disputed ones
-    unless asked for; both are counted.
+    unless asked for; both are counted. `with_disputed` is `kinds` over all rows; `by_model` is by the model whose
+    turn is judged (turns without one: ``unknown``). `curves` and `calibration` are by kind, `confusion` lists
+    mistakes with examples.
     """
 
     kinds: dict[str, dict[str, Any]]
     by_source: dict[str, dict[str, dict[str, Any]]]
+    by_model: dict[str, dict[str, dict[str, Any]]]
+    with_disputed: dict[str, dict[str, Any]]
+    curves: dict[str, tuple[shapes.Point, ...]]
+    calibration: dict[str, shapes.Calibration]
+    confusion: tuple[shapes.Confusion, ...]
     false_alarm: Estimate | None
     n_turns: int
     n_disputed: int
@@ -119,17 +127,27 @@ def evaluate(
     used = [row for row in people if disputed or not row.disputed]
     if not used:
         raise EvidenceError("no labelled turn to score", hint="label turns, or include disputed ones")
-    found = [_kinds(judge(row), settings) for row in used]
-    sources = sorted({row.source for row in used})
-    by_source = {}
-    for source in sources:
-        at = [i for i, row in enumerate(used) if row.source == source]
-        by_source[source] = _table([used[i] for i in at], [found[i] for i in at], level)
+    judged = {id(row): list(judge(row)) for row in people}
+    found = [_kinds(judged[id(row)], settings) for row in used]
+    read = [
+        shapes.Judged(
+            id=row.id,
+            turn=row.turn,
+            labels=frozenset(row.labels),
+            confidence={v.kind: v.confidence for v in judged[id(row)] if v.kind in KINDS},
+        )
+        for row in used
+    ]
     other = [i for i, row in enumerate(used) if row.labels == ("other",)]
     alarms = [bool(found[i] & {"complaint", "correction"}) for i in other]
     return Accuracy(
         kinds=_table(used, found, level),
-        by_source=by_source,
+        by_source=_split(used, found, [row.source for row in used], level),
+        by_model=_split(used, found, [row.model or "unknown" for row in used], level),
+        with_disputed=_table(people, [_kinds(judged[id(row)], settings) for row in people], level),
+        curves={kind: shapes.curve(read, kind) for kind in KINDS},
+        calibration={kind: shapes.calibration(read, kind) for kind in KINDS},
+        confusion=shapes.confusion(read, {kind: _threshold(kind, settings) for kind in KINDS}),
         false_alarm=_share(alarms, [used[i].source for i in other], level),
         n_turns=len(used),
         n_disputed=sum(bool(row.disputed) for row in people),
@@ -138,12 +156,22 @@ def evaluate(
     )
 
 
+def _threshold(kind: str, settings: SignalSettings) -> float:
+    return settings.correction_threshold if kind == "correction" else settings.threshold
+
+
 def _kinds(verdicts: Iterable[language.Verdict], settings: SignalSettings) -> frozenset[str]:
-    return frozenset(
-        v.kind
-        for v in verdicts
-        if v.confidence >= (settings.correction_threshold if v.kind == "correction" else settings.threshold)
-    )
+    return frozenset(v.kind for v in verdicts if v.confidence >= _threshold(v.kind, settings))
+
+
+def _split(
+    rows: Sequence[LabelledTurn], found: Sequence[frozenset[str]], names: Sequence[str], level: float
+) -> dict[str, dict[str, dict[str, Any]]]:
+    out = {}
+    for name in sorted(set(names)):
+        at = [i for i, other in enumerate(names) if other == name]
+        out[name] = _table([rows[i] for i in at], [found[i] for i in at], level)
+    return out
 
 
 def _table(rows: Sequence[LabelledTurn], found: Sequence[frozenset[str]], level: float) -> dict[str, dict[str, Any]]:

@@ -52,7 +52,7 @@ def versions() -> dict[str, str]:
 def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
     """Everything that one trace shows (METHODS 1, 2). Pure: the same trace gives the same extraction."""
     talk = turns.read(trace)
-    found, readings = _said(trace, talk)
+    found, readings = _said(trace, talk, settings)
     tools = commands.detect(trace)
     found.extend(tools.signals)
     found.extend(behaviour.retries(trace, talk.turns))
@@ -89,16 +89,17 @@ def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
     )
 
 
-def _said(trace: Trace, talk: turns.Conversation) -> tuple[list[Signal], dict[int, language.Reading]]:
+def _said(
+    trace: Trace, talk: turns.Conversation, settings: SignalSettings
+) -> tuple[list[Signal], dict[int, language.Reading]]:
     """Signals of the human turns, none dropped, and how each turn was read. Without agent work: no verdict."""
     found: list[Signal] = []
     readings: dict[int, language.Reading] = {}
     version = language.version()
-    for turn in talk.turns:
-        if not turn.worked or turn.agent is None:
-            continue
+    judged = [(turn, turn.agent) for turn in talk.turns if turn.worked and turn.agent is not None]
+    heard = [language.Heard(t.step.text, t.before, t.interrupted, t.refused) for t, _ in judged]
+    for (turn, agent), reading in zip(judged, language.read_many(heard, learned=settings.classifier), strict=True):
         text = turn.step.text
-        reading = language.read(text, turn.before, interrupted=turn.interrupted, refused=turn.refused)
         readings[turn.step.index] = reading
         for verdict in language.verdicts(reading, len(text)):
             start, end = verdict.start, verdict.end
@@ -113,8 +114,8 @@ def _said(trace: Trace, talk: turns.Conversation) -> tuple[list[Signal], dict[in
                     span=Span(start=start, end=end) if end > start else None,
                     quote=text[start:end],
                     time=turn.step.time,
-                    model=turns.model_of(turn.agent, trace),
-                    judges_step=turn.agent.index,
+                    model=turns.model_of(agent, trace),
+                    judges_step=agent.index,
                     why=verdict.why,
                 )
             )

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from seatrial.signals import classifier
 from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 from seatrial.signals.matching import MASK, mask, matcher, normalise
 
 NAME = "language"
-VERSION = "1"
+VERSION = "2"
 
 HUMAN_KINDS = ("confirmation", "accept_implicit", "praise", "complaint", "correction")
 REPORT_FLOOR = 0.3
@@ -24,6 +25,9 @@ REPORT_FLOOR = 0.3
 
 LATER = 0.4
 """The share of a cue's points that count when it stands only behind the turn's lead."""
+
+ABSENT = -4.0
+"""Log-odds of a kind for which no rule speaks, before the classifier is heard; no rule can say less."""
 
 DECISIVE = 2.0
 """A context with more points than this can speak for a kind alone; weaker ones only tip the balance."""
@@ -59,8 +63,8 @@ _WORD = re.compile(r"\w+")
 
 
 def version() -> str:
-    """The rules' version with the lexicon's."""
-    return f"{VERSION}+lexicon-{builtin().version}"
+    """The rules' version with the lexicon's and the classifier's."""
+    return f"{VERSION}+lexicon-{builtin().version}+classifier-{classifier.model().version}"
 
 
 class Verdict(NamedTuple):
@@ -132,21 +136,52 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
 
 class Reading(NamedTuple):
     """What the rules saw in a turn: the cues that it leads with and the later ones (lexicon positions), contexts
-    and normalised forms."""
+    and normalised forms. `learned` is what the classifier adds, by kind; empty: it was not asked."""
 
     lead: list[int]
     later: list[int]
     contexts: list[str]
     normal: str
     said: str
+    learned: Mapping[str, float] = {}
+
+
+class Heard(NamedTuple):
+    """A human turn to be read: its text, the agent's words before it, and what had just happened."""
+
+    text: str
+    before: str = ""
+    interrupted: bool = False
+    refused: bool = False
 
 
 def read(turn: str, before: str = "", *, interrupted: bool = False, refused: bool = False) -> Reading:
-    """Apply the lexicon to one turn: `judge` without the verdicts."""
+    """Apply the lexicon to one turn: `judge` without the verdicts and without the classifier."""
     normal = normalise(turn)
     said = mask(normal)
     lead, later = matcher().match(normal, said)
     return Reading(lead, later, contexts(turn, said, before, interrupted, refused), normal, said)
+
+
+def read_many(turns: Sequence[Heard], *, learned: bool = True) -> list[Reading]:
+    """Apply the lexicon to many turns and, with `learned`, the classifier to all of them at once (much faster than
+    one by one). A turn's reading never depends on the others."""
+    readings = [read(t.text, t.before, interrupted=t.interrupted, refused=t.refused) for t in turns]
+    if not learned or not readings:
+        return readings
+    kinds = classifier.model().kinds
+    known = [i for i, r in enumerate(readings) if _latin(r.said)]
+    added = classifier.log_odds(
+        [readings[i].said for i in known], [turns[i].before for i in known], [readings[i].contexts for i in known]
+    ).tolist()
+    for i, row in zip(known, added, strict=True):
+        readings[i] = readings[i]._replace(learned=dict(zip(kinds, row, strict=True)))
+    return readings
+
+
+def _latin(said: str) -> bool:
+    """Whether the classifier can judge a turn: it has hardly seen other scripts, where the rules stand alone."""
+    return said.isascii() or 2 * sum(c > "\u024f" for c in said) < len(said)
 
 
 def judge(turn: str, before: str = "", *, interrupted: bool = False, refused: bool = False) -> list[Verdict]:
@@ -156,7 +191,7 @@ def judge(turn: str, before: str = "", *, interrupted: bool = False, refused: bo
     agent did work before the turn: without it there is nothing to judge. `interrupted`: the human stopped the agent;
     `refused`: the human had just refused one of its calls.
     """
-    return verdicts(read(turn, before, interrupted=interrupted, refused=refused), len(turn))
+    return verdicts(read_many([Heard(turn, before, interrupted, refused)])[0], len(turn))
 
 
 def verdicts(reading: Reading, length: int) -> list[Verdict]:
@@ -170,7 +205,8 @@ def verdicts(reading: Reading, length: int) -> list[Verdict]:
 
 
 def score(reading: Reading) -> dict[str, float]:
-    """Log-odds by kind. A kind is present only if some cue or context speaks for it."""
+    """Log-odds by kind. A kind is present only if some cue or context speaks for it, or the classifier was asked
+    about it: what it adds is then added to `ABSENT` where no rule speaks."""
     weights = _weights()
     totals = dict(weights.bias)
     favoured = set()
@@ -185,7 +221,10 @@ def score(reading: Reading) -> dict[str, float]:
             totals[kind] += weight
             if weight > DECISIVE:
                 favoured.add(kind)
-    return {kind: total for kind, total in totals.items() if kind in favoured}
+    found = {kind: max(total, ABSENT) for kind, total in totals.items() if kind in favoured}
+    for kind, added in reading.learned.items():
+        found[kind] = found.get(kind, ABSENT) + added
+    return found
 
 
 def _evidence(kind: str, confidence: float, reading: Reading, length: int) -> Verdict:
@@ -209,6 +248,10 @@ def _evidence(kind: str, confidence: float, reading: Reading, length: int) -> Ve
         points = lexicon.context_weights(context).get(kind)
         if points:
             names.append(f"{context} {points:+.1f}")
+    if kind in reading.learned:
+        names.append(f"classifier {reading.learned[kind]:+.1f}")
+        if not any(weight > 0 for weight, _ in spoke):
+            span = classifier.strongest(reading.said, kind)
     return Verdict(kind, round(confidence, 4), span[0], min(span[1], length), "; ".join(names))
 
 
@@ -218,4 +261,5 @@ def judge_many(
     """`judge` over many turns; one list of verdicts per turn."""
     befores = befores if befores is not None else [""] * len(turns)
     stops = interrupted if interrupted is not None else [False] * len(turns)
-    return [judge(t, b, interrupted=i) for t, b, i in zip(turns, befores, stops, strict=True)]
+    heard = [Heard(t, b, i) for t, b, i in zip(turns, befores, stops, strict=True)]
+    return [verdicts(r, len(t)) for r, t in zip(read_many(heard), turns, strict=True)]

@@ -13,7 +13,7 @@ class SignalSettings(msgspec.Struct, frozen=True, kw_only=True):
     session. `abandon_after` (hours) without a human turn makes an open request abandoned, if `observed_until`
     (seconds since the epoch, UTC; None: not known) shows that the window was long enough to see it.
     `escalation_tools` are further tool names that hand the session to a person. `accept_implicit_confirms` counts
-    acting on finished work as accepting it (METHODS 1.2).
+    acting on finished work as accepting it (METHODS 1.2). `classifier` False: rules alone.
     """
 
     correction_threshold: float = 0.7
@@ -23,3 +23,4 @@ class SignalSettings(msgspec.Struct, frozen=True, kw_only=True):
     observed_until: float | None = None
     escalation_tools: tuple[str, ...] = ()
     accept_implicit_confirms: bool = False
+    classifier: bool = True
