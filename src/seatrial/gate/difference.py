@@ -186,6 +186,10 @@ def _summary(rows: Sequence[Row], first: int | None) -> str:
                           if not _equal(x.arguments.get(k), y.arguments.get(k)))  # fmt: skip
             what += f" ({', '.join(keys[:5])})"
         return f"the candidate called {y.name} {what} at step {y.step}"
+    swapped = _instead(rows, first)
+    if swapped is not None:
+        old, new = swapped
+        return f"the candidate called {new.name} at step {new.step}, where the baseline called {old.name}"
     if x is not None:
         other = _next_call(rows, first, "candidate")
         instead = f"; it went on with {other.name}" if other else "; it made no further call"
@@ -196,6 +200,20 @@ def _summary(rows: Sequence[Row], first: int | None) -> str:
     if y.kind != "call":
         return f"the candidate said more at step {y.step}"
     return f"the candidate called {y.name} at step {y.step}, which the baseline did not"
+
+
+def _instead(rows: Sequence[Row], first: int) -> tuple[Item, Item] | None:
+    """The two calls where one side's call stands alone and, before they meet again, another of the other side does."""
+    alone: dict[str, Item] = {}
+    for row in rows[first:]:
+        if row.change not in ("only baseline", "only candidate"):
+            break
+        item = row.baseline or row.candidate
+        if item is not None and item.kind == "call":
+            alone.setdefault(row.change, item)
+    if len(alone) < 2:
+        return None
+    return alone["only baseline"], alone["only candidate"]
 
 
 def _next_call(rows: Sequence[Row], start: int, side: Literal["baseline", "candidate"]) -> Item | None:

@@ -180,6 +180,7 @@ def criteria_messages(spec: JudgeSpec, output: str, task: str = "") -> tuple[tup
     The id is a hash of the output among others, so no output can contain its own: a verdict quoted from inside the
     record carries another id, or none.
     """
+    task, output = whole(task), whole(output)
     nonce = content_hash([key(spec), task, output])[:16]
     rubric = json.dumps([_criterion(c) for c in spec.criteria], indent=1)
     user = "\n\n".join(
@@ -191,6 +192,7 @@ def criteria_messages(spec: JudgeSpec, output: str, task: str = "") -> tuple[tup
 
 def pair_messages(spec: JudgeSpec, first: str, second: str, task: str = "") -> tuple[tuple[Message, ...], str]:
     """The messages for a pair in this order, and the answer's id."""
+    task, first, second = whole(task), whole(first), whole(second)
     nonce = content_hash([key(spec), task, first, second])[:16]
     rubric = json.dumps([_criterion(c) for c in spec.criteria], indent=1)
     user = "\n\n".join(
@@ -199,6 +201,11 @@ def pair_messages(spec: JudgeSpec, first: str, second: str, task: str = "") -> t
                       _quoted("second record", second, nonce), _ANSWER_PAIR.format(nonce=nonce)])
     )  # fmt: skip
     return (Message(role="system", content=_SYSTEM), Message(role="user", content=user)), nonce
+
+
+def whole(text: str) -> str:
+    """`text` with lone surrogates replaced: they have no UTF-8, so they can be neither hashed nor sent."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _criterion(c: Criterion) -> dict[str, str]:

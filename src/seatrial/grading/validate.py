@@ -200,7 +200,7 @@ def _agreement_estimate(
     limits = _limits(drawn, 0, level) if drawn is not None else None
     low, high = limits if limits else (None, None)
     if low is not None and high is not None and wilson is not None:
-        low, high = min(low, wilson[0]), max(high, wilson[1])
+        low, high = float(min(low, wilson[0])), float(max(high, wilson[1]))
     return Estimate(
         value=float(value), low=low, high=high, level=level, n=n, n_clusters=g,
         method=f"raw agreement, mean over raters, bootstrap over {unit} and Wilson, the wider",
@@ -219,7 +219,7 @@ def _kappa_estimate(
     low, high = limits if limits else (None, None)
     if value >= 1.0 - 1e-12 and g > 1:
         alike = ((1.0 - level) / 2.0) ** (1.0 / g)
-        low, high = max(-1.0, 1.0 - (1.0 - alike) / chance), 1.0
+        low, high = float(max(-1.0, 1.0 - (1.0 - alike) / chance)), 1.0
     undefined = int((~np.isfinite(drawn[:, 1])).sum()) if drawn is not None else 0
     return Coefficient(value=float(value), low=low, high=high, level=level, n=n, n_clusters=g, method=method,
                        why=None if limits else "one cluster only", undefined=undefined)  # fmt: skip
@@ -301,4 +301,7 @@ def _rate(
 def _alpha(
     humans: Sequence[NDArray[np.object_]], groups: NDArray[np.int64], level: float, seed: int, draws: int
 ) -> Coefficient:
-    return krippendorff_alpha(np.stack(humans), clusters=groups, level=level, seed=seed, draws=draws)
+    alpha = krippendorff_alpha(np.stack(humans), clusters=groups, level=level, seed=seed, draws=draws)
+    low = None if alpha.low is None else float(alpha.low)
+    high = None if alpha.high is None else float(alpha.high)
+    return msgspec.structs.replace(alpha, low=low, high=high)

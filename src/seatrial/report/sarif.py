@@ -65,7 +65,7 @@ def _result(f: Finding, file: str, used: Sequence[str]) -> dict[str, Any]:
         "level": f.level,
         "message": {"text": numbers.plain_minus(clean(f.text))},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(file)}, "region": {"startLine": 1}}}],
-        "partialFingerprints": {"seatrial/v1": content_hash([f.rule, f.subject])[:32]},
+        "partialFingerprints": {"seatrial/v1": content_hash([f.rule, clean(f.subject)])[:32]},
     }
 
 
