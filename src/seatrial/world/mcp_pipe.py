@@ -1,6 +1,6 @@
 """Joins standard input and output to a Unix socket: what an MCP client starts, so that it reaches a running test.
 
-``python -m seatrial.world.mcp_pipe SOCKET``. It loads nothing of seatrial, so that it starts at once.
+``python -I .../mcp_pipe.py SOCKET``. Started by its path it loads nothing of seatrial, and so starts at once.
 """
 
 from __future__ import annotations

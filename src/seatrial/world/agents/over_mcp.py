@@ -17,7 +17,7 @@ from typing import Any
 
 from seatrial.errors import AgentError, UsageError
 from seatrial.records import AgentTurn, ToolResult, ToolSpec, UserMessage
-from seatrial.world import mcp_server
+from seatrial.world import mcp_pipe, mcp_server
 from seatrial.world.agents.bridge import Bridge
 from seatrial.world.agents.process import Process
 
@@ -70,7 +70,7 @@ class _McpSession:
         self._listener.listen()
         served = mcp_server.server(SERVER, tools, self._bridge.call)
         threading.Thread(target=self._listen, args=(served,), daemon=True, name="mcp").start()
-        entry = {"command": sys.executable, "args": ["-m", "seatrial.world.mcp_pipe", path]}
+        entry = {"command": sys.executable, "args": ["-I", mcp_pipe.__file__, path]}
         self._config = self._folder / "mcp.json"
         self._config.write_text(json.dumps({"mcpServers": {SERVER: entry}}))
 
