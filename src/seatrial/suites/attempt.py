@@ -126,6 +126,8 @@ def run_attempt(
     deadline = None if limits.seconds is None else clock + limits.seconds
 
     def over() -> str | None:
+        if running.world is not None and running.world.failure is not None:
+            return "infra_error"
         return "time_limit" if deadline is not None and time.perf_counter() > deadline else None
 
     def work() -> None:

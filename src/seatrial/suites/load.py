@@ -98,7 +98,7 @@ def _file(path: Path) -> Suite:
         merged = {**defaults, **one}
         what = f"task {merged.get('id') or number}"
         _against(merged, task_schema(), str(path), line, what)
-        task = _resolved(msgspec.convert(merged, Task), path.parent, str(path), line)
+        task = _resolved(Task(**merged), path.parent, str(path), line)
         if task.extra.get("draft"):
             drafts.append(task.id)
         else:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from seatrial.errors import InfrastructureError
+from seatrial.errors import AgentError, InfrastructureError
 from seatrial.records import AgentTurn, Conversation, Step, ToolCall, ToolResult, UserMessage, World
 
 Incoming = UserMessage | tuple[ToolResult, ...]
@@ -35,12 +35,16 @@ class Watched:
         self.stopped = self._over()
         if self.stopped is not None:
             return self._end(incoming)
+        self.heard.append((incoming, None, time.time()))
         try:
             turn = self.inner.send(incoming)
+            if not isinstance(turn, AgentTurn):
+                raise AgentError(f"the agent answered with {type(turn).__name__}, not with a turn")
         except Exception as error:  # whatever an agent under test raises is a result
             self.failure = error
-            return self._end(incoming)
-        self.heard.append((incoming, turn, time.time()))
+            self.ended = True
+            return _OVER
+        self.heard[-1] = (incoming, turn, time.time())
         return turn
 
     def _end(self, incoming: Incoming) -> AgentTurn:

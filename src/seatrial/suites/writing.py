@@ -71,7 +71,7 @@ def approve(path: Path, task_id: str, *, by: str, on: str) -> Task:
         raw["extra"] = {**kept, "approved_by": by, "added": extra.get("added", on)}
         lines[number - 1] = json.dumps(raw, ensure_ascii=False)
         _replace(path, "\n".join(lines))
-        return msgspec.convert(raw, Task)
+        return Task(**raw)
     raise InputError(f"there is no task {task_id!r}", file=str(path))
 
 
