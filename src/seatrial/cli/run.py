@@ -15,6 +15,7 @@ from seatrial.cli import output
 from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
 
 if TYPE_CHECKING:
+    from seatrial.flows.run import RunOptions
     from seatrial.suites.runner import Tally
 
 
@@ -81,6 +82,13 @@ def run(
         bool, typer.Option("--redact", help="Replace personal data in what is kept; it cannot be replayed then.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="Name the run (default: by suite, agent, seed and limits).")] = None,
+    until_decided: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="The baseline's agent: run both and add looks until the gate has decided."),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(min=1, help="With --until-decided: further attempts, both agents together.")
+    ] = 1000,
     listing: Annotated[bool, typer.Option("--list", help="List the runs of the store and stop.")] = False,
     level: LevelOption = 0.95,
     seed: SeedOption = 0,
@@ -95,6 +103,8 @@ def run(
       seatrial run suite.jsonl --agent chat:my-model@http://localhost:8000/v1 -k 5
 
       seatrial run example:ticketdesk --agent clean -k 2
+
+      seatrial run suite.jsonl --agent cmd:./new --until-decided cmd:./old --budget 600
 
       seatrial run --list
     """
@@ -126,6 +136,9 @@ def run(
         level=level,
         name=name,
     )
+    if until_decided is not None:
+        _until_decided(suite, agent, until_decided, budget, where, options, as_json)
+        return
     with _progress(quiet=as_json) as step:
         made = run_suite(suite, agent=agent, store=where, options=options, progress=step)
     if as_json:
@@ -139,6 +152,35 @@ def run(
         output.console().print(f"Run {made.run}: {made.result.counts.n_planned} attempts{resumed}, kept in {where}")
     if not made.result.counts.n_scored:
         raise typer.Exit(3)
+
+
+def _until_decided(
+    suite: str, agent: str, baseline: str, budget: int, where: Path, options: RunOptions, as_json: bool
+) -> None:
+    from seatrial.flows.until_decided import run_until_decided
+    from seatrial.gate.decision import exit_status
+    from seatrial.gate.settings import GateSettings, checked
+    from seatrial.settings import load
+
+    settings = checked(load().part("gate", GateSettings))
+    with _progress(quiet=as_json) as tally:
+        found = run_until_decided(suite, baseline=baseline, candidate=agent, store=where, budget=budget,
+                                  settings=settings, options=options, progress=tally)  # fmt: skip
+    step = found.step
+    if as_json:
+        result = {"comparison": step.comparison, "looks": step.looks, "plan": found.plan.runs, "why": step.why,
+                  "baseline": found.baseline, "candidate": found.candidate, "runs": found.runs}  # fmt: skip
+        output.emit("run", result, warnings=step.comparison.warnings)
+    else:
+        from seatrial.report.chapters import gate as chapter
+
+        for section in chapter.gate(step.comparison, baseline=found.baseline, candidate=found.candidate):
+            output.show(section)
+        output.console().print(f"Stopped after look {len(step.looks)} of {len(found.plan.runs)}, {found.runs} runs per "
+                               f"task and agent: {step.why}.")  # fmt: skip
+    status = exit_status(step.comparison, settings.on_inconclusive)
+    if status:
+        raise typer.Exit(status)
 
 
 def _list(where: Path, as_json: bool) -> None:

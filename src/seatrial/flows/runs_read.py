@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-import polars as pl
 
 from seatrial.errors import EvidenceError, InputError, StoreError, UsageError
+from seatrial.flows.attempts import resolve, stored_run
 from seatrial.gate.baseline import Entry, is_baseline, loads
 from seatrial.gate.runs import Run, run_of
 from seatrial.gate.traces import attempts_of
@@ -17,7 +17,7 @@ from seatrial.ingest import Log, Memory, read_file, scan
 from seatrial.ingest.catalogue import recognise
 from seatrial.ingest.reading import HEAD
 from seatrial.ingest.results import read_table
-from seatrial.records import Attempt, FileReport, Trace, Verdict
+from seatrial.records import Attempt, FileReport, RecordedOutcome, Trace
 from seatrial.store import Store
 
 
@@ -64,51 +64,30 @@ def read_source(
 
 
 def _stored(name: str, store: Path | None, model: str | None) -> Source | None:
-    """The stored run of this name; None where there is no store or no such run."""
+    """The stored run that `name` names or begins; None where there is no store or no such run."""
     if store is None or not store.is_dir():
         return None
     opened = Store.open(store, create=False)
     try:
-        attempts = opened.table("attempts").filter(pl.col("run") == name).collect()
-    except StoreError:
+        run = resolve(opened, name)
+    except (InputError, EvidenceError):
         return None
-    if attempts.is_empty():
-        return None
-    said = opened.table("verdicts").filter(pl.col("run") == name).collect()
-    verdicts: dict[tuple[str, int], list[Verdict]] = {}
-    for row in said.iter_rows(named=True):
-        verdict = Verdict(metric=row["metric"], passed=row["passed"], reason=row["reason"] or "", by=row["by"],
-                          version=row["version"], layer=row["layer"])  # fmt: skip
-        verdicts.setdefault((row["task"], row["trial"]), []).append(verdict)
-    rows = _of_model([_attempt(row) for row in attempts.iter_rows(named=True)], model, Path(name))
-    chosen = {a.trace for a in rows}
-    blobs = [b for s, b in attempts.select("session", "blob").iter_rows() if b is not None and s in chosen]
+    judged = stored_run(opened, run)
+    chosen = _of_model([a for a, _ in judged], model, Path(name))
+    verdicts = {(a.task, a.trial): v for a, v in judged}
 
     def traces() -> Iterator[Trace]:
-        for blob in blobs:
-            try:
-                yield opened.trace_of(blob)
-            except StoreError:
-                continue  # erased since: its task is shown without a difference
+        for a in chosen:
+            if a.extra.get("blob"):
+                try:
+                    trace = opened.trace_of(a.extra["blob"])
+                except StoreError:
+                    continue  # erased since: its task is shown without a difference
+                # The attempt's own verdict says which runs passed; a trace of ours records no outcome.
+                outcome = RecordedOutcome(status=a.status, score=a.score, by="seatrial")
+                yield msgspec.structs.replace(trace, outcome=outcome)
 
-    return Source(run_of(rows, label=name, verdicts=verdicts), (), (), traces)
-
-
-def _attempt(row: Mapping[str, Any]) -> Attempt:
-    """A row of the attempts table."""
-    parts = msgspec.json.decode(row["fingerprint_json"]) if row.get("fingerprint_json") else {}
-    own: dict[str, Any] = {
-        name: row[name]
-        for name in ("task", "trial", "status", "score", "model", "agent", "task_hash", "suite", "reason", "cost_usd",
-                     "latency_s", "tokens")
-        if row.get(name) is not None
-    }  # fmt: skip
-    return Attempt(
-        **own,
-        trace=row["session"],
-        fingerprint={str(k): str(v) for k, v in parts.items()},
-        extra={"must_pass": True} if row.get("must_pass") else {},
-    )
+    return Source(run_of(chosen, label=run, verdicts=verdicts), (), (), traces)
 
 
 def _is_table(path: Path) -> bool:

@@ -8,7 +8,7 @@ shape on information 1/Var(difference), separately for the test of a drop and fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -77,8 +77,9 @@ def plan(start: int, tasks: int, budget: int, looks: int) -> Plan:
 
 
 def look(
-    baseline: Run, candidate: Run, plan: Plan, past: Sequence[Looked] = (), settings: GateSettings | None = None
-) -> Step:
+    baseline: Run, candidate: Run, plan: Plan, past: Sequence[Looked] = (), settings: GateSettings | None = None,
+    *, refused: Mapping[str, str] | None = None,
+) -> Step:  # fmt: skip
     """Decide at the next look of the plan.
 
     Raises:
@@ -97,7 +98,7 @@ def look(
         now[metric], seen[metric] = numbers, found
         return found
 
-    comparison = decide(baseline, candidate, settings, spend=spend)
+    comparison = decide(baseline, candidate, settings, spend=spend, refused=refused)
     looks = (*past, Looked(runs=plan.runs[index], metrics=now))
     open_ = [r.metric for r in comparison.metrics if r.verdict == "INCONCLUSIVE" and r.metric in now
              and (r.kind == "quality" or r.metric in settings.metrics)]  # fmt: skip
@@ -117,7 +118,7 @@ def look(
 
 def until_decided(
     baseline: Run, candidate: Run, plan: Plan, more: Callable[[int, tuple[str, ...]], tuple[Run, Run]],
-    settings: GateSettings | None = None,
+    settings: GateSettings | None = None, *, refused: Mapping[str, str] | None = None,
 ) -> Step:  # fmt: skip
     """Look until done. `more(n, tasks)` adds n attempts to each of `tasks` in both arms and returns both runs so far.
 
@@ -125,7 +126,7 @@ def until_decided(
         UsageError: `more` did not add the same number to every common task in both arms.
     """
     common = tuple(sorted(set(baseline.tasks) & set(candidate.tasks)))
-    step = look(baseline, candidate, plan, (), settings)
+    step = look(baseline, candidate, plan, (), settings, refused=refused)
     while not step.done:
         before = (_attempts(baseline), _attempts(candidate))
         baseline, candidate = more(step.add, common)
@@ -136,7 +137,7 @@ def until_decided(
                     f"task {uneven[0]!r} of the {name} did not get the {step.add} runs that every task gets",
                     hint="runs where results dropped, and only there, make a gate pass what it should not",
                 )
-        step = look(baseline, candidate, plan, step.looks, settings)
+        step = look(baseline, candidate, plan, step.looks, settings, refused=refused)
     return step
 
 
