@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -31,10 +32,8 @@ class ChatServer:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.requests.append({"path": self.path, **body})
                 outer.headers.append({k.lower(): v for k, v in self.headers.items()})
-                try:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     outer._answer(self, body)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Quiet."""
