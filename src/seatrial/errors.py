@@ -14,6 +14,7 @@
     |   `-- AgentTimeout          it did not answer in time
     |-- InfrastructureError       disk, network, child process, lock                           (exit 4)
     |   |-- StoreError            the store is damaged, locked or of an unknown version
+    |   |   `-- ErasedError       a data version whose rows were erased on request
     |   `-- MissingExtra          an optional dependency is absent; names the extra
     `-- CheckFailed               a check, gate or verification failed                         (exit 1)
 """
@@ -119,6 +120,12 @@ class StoreError(InfrastructureError):
     """The store is damaged, locked or of an unknown version."""
 
     code = "store"
+
+
+class ErasedError(StoreError):
+    """A data version whose rows were erased, by `forget` or `purge`, and cannot be read any more."""
+
+    code = "erased"
 
 
 class MissingExtra(InfrastructureError):

@@ -142,7 +142,7 @@ class Committer:
         tables = frames([p.row for p in pending], [s for p in pending for s in p.steps])
         if any(p.session in kept for p in pending):
             # What was derived from a replaced session is no longer about it.
-            tables = {t.name: pl.DataFrame(schema=t.schema()) for t in TABLES} | tables
+            tables = {t.name: pl.DataFrame(schema=t.schema()) for t in TABLES if t.by == "session"} | tables
         self._store.commit(tables, replace_sessions=[p.session for p in pending])
         for prepared in pending:
             self._owners.claim(prepared.session, prepared.records(copied=False))

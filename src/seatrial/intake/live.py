@@ -130,7 +130,7 @@ class Live:
         tables = frames([p.row for p in pending], [s for p in pending for s in p.steps])
         if stale or any(p.session in self._blobs for p in pending):
             # What was derived from a replaced session is no longer about it.
-            derived = [t for t in TABLES if "session" in t.names]
+            derived = [t for t in TABLES if t.by == "session"]
             tables = {t.name: pl.DataFrame(schema=t.schema()) for t in derived} | tables
         self._store.commit(tables, replace_sessions=[*(p.session for p in pending), *sorted(stale)])
 

@@ -26,13 +26,17 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A stored table. `key` identifies a row; `personal` columns are kept out of the log's statistics."""
+    """A stored table. `key` identifies a row; `personal` columns are kept out of the log's statistics.
+
+    `by` is the column whose values a commit replaces or removes whole: all rows of a session, say.
+    """
 
     name: str
     version: int
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     personal: tuple[str, ...] = ()
+    by: str = "session"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -316,6 +320,21 @@ TRIAGE = Table(
     personal=("by",),
 )
 
+CONSENTS = Table(
+    "consents",
+    1,
+    ("subject",),
+    (
+        _c("subject", "string", "pseudonym of a person, or a session's id", nullable=False),
+        _c("purposes", "list<string>", "rank | label | judge | export | serve; null: none"),
+        _c("basis", "string", "why they may be used, such as a contract"),
+        _c("time", "float64", "when it was given"),
+        _c("withdrawn", "float64", "when it was withdrawn; null: it stands"),
+    ),
+    personal=("subject", "basis"),
+    by="subject",
+)
+
 TABLES: tuple[Table, ...] = (
     SESSIONS,
     STEPS,
@@ -326,5 +345,6 @@ TABLES: tuple[Table, ...] = (
     ATTEMPTS,
     VERDICTS,
     TRIAGE,
+    CONSENTS,
 )
 """The stored tables. A room that needs another adds it here."""

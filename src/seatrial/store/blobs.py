@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seatrial.canon import digest
@@ -15,6 +15,7 @@ from seatrial.store.durable import sync_path, write_atomic
 LEVEL = 3
 SUFFIX = ".json.z"
 _STALE_S = 3600.0
+_UNFINISHED_S = 60.0
 
 
 def pack(canonical: bytes) -> tuple[str, bytes]:
@@ -95,11 +96,23 @@ class Blobs:
             if shard.is_dir() and shard != self._scratch:
                 yield from sorted(p.name.removesuffix(SUFFIX) for p in shard.iterdir() if p.name.endswith(SUFFIX))
 
-    def sweep(self) -> int:
-        """Remove scratch files that a crash left behind (older than an hour); how many."""
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove blobs, durably, and whatever a crash left half written; names that are not there are passed over."""
+        folders = set()
+        for name in names:
+            path = self.path(name)
+            path.unlink(missing_ok=True)
+            folders.add(path.parent)
+        self.sweep(_UNFINISHED_S)
+        for folder in sorted(folders):
+            if folder.is_dir():
+                sync_path(folder)
+
+    def sweep(self, older_than: float = _STALE_S) -> int:
+        """Remove scratch files that a crash left behind, a number of seconds ago (an hour); how many."""
         removed = 0
         if self._scratch.is_dir():
-            limit = time.time() - _STALE_S
+            limit = time.time() - older_than
             for path in self._scratch.iterdir():
                 try:
                     if path.stat().st_mtime < limit:

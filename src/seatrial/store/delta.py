@@ -109,10 +109,10 @@ class DeltaTables:
     def _replace(self, table: Table, frame: pl.DataFrame, remove: list[str], at: int) -> int:
         handle = self._at(table, at)
         if remove:
-            ids = pl.DataFrame({"session": remove}, schema={"session": pl.String()})
+            ids = pl.DataFrame({table.by: remove}, schema={table.by: pl.String()})
             # A merge names columns only: a DELETE predicate would write the session ids into the log.
             handle.merge(
-                source=ids, predicate="t.session = s.session", source_alias="s", target_alias="t"
+                source=ids, predicate=f"t.{table.by} = s.{table.by}", source_alias="s", target_alias="t"
             ).when_matched_delete().execute()
         if frame.height:
             new_columns = set(frame.columns) - {f.name for f in handle.schema().fields}
@@ -183,6 +183,34 @@ class DeltaTables:
             if found != size:
                 wrong.append(f"{name} has {'gone' if found is None else f'{found} bytes instead of {size}'}")
         return wrong
+
+    def expunge(self, table: Table, at: int) -> int:
+        """Keep the rows of Delta version `at` and nothing of any other: files, log entries, checkpoints.
+
+        The version that holds those rows from now on. `drop_log` ends it, once the caller has written that down.
+
+        Raises:
+            StoreError: the table is damaged.
+        """
+        try:
+            handle = self._at(table, at)
+            handle.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
+            handle.update_incremental()
+            handle.create_checkpoint()
+        except (DeltaError, OSError) as error:
+            raise self._broken(table, error) from error
+        version = int(handle.version())
+        self._sync(table, version, version)
+        return version
+
+    def drop_log(self, table: Table, before: int) -> None:
+        """Remove log entries and checkpoints of Delta versions before `before`, which has a checkpoint."""
+        log = self.path(table) / "_delta_log"
+        for entry in log.iterdir():
+            number = entry.name[:20]
+            if (number.isdigit() and int(number) < before) or entry.name.startswith("_commit_"):
+                entry.unlink(missing_ok=True)
+        sync_path(log)
 
     def _sync(self, table: Table, after: int, version: int) -> None:
         """Force to disk what Delta wrote after version `after`: Delta itself does not."""

@@ -24,6 +24,7 @@ from seatrial.records.trace import Trace
 from seatrial.store.blobs import Blobs, pack
 from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.erase import Erasure, erase, unfinished
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
 from seatrial.store.verify import Verification, verify
@@ -33,7 +34,7 @@ FORMAT = 1
 """Version of the folder's layout. A store of another version is refused, never guessed at."""
 
 LOCK_TIMEOUT_S = 120.0
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool"})
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", "erasing.json"})
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
@@ -181,10 +182,11 @@ class Store:
 
         Raises:
             UsageError: no such table.
+            ErasedError: the rows of that version were erased.
             StoreError: no such version, or the table is damaged.
         """
         table = _table(name)
-        at = self.versions.find(version).tables.get(name)
+        at = self.versions.readable(version).tables.get(name)
         lazy = self.delta.scan(table, at)
         return lazy.sort(table.key) if ordered else lazy
 
@@ -202,7 +204,7 @@ class Store:
         """
         frames = {name: conform(_table(name), frame) for name, frame in sorted(tables.items())}
         if replace_sessions is None:
-            replaced = {s for f in frames.values() for s in f["session"].unique().to_list()}
+            replaced = {s for name, f in frames.items() for s in f[_table(name).by].unique().to_list()}
         else:
             replaced = set(replace_sessions)
         self.blobs.sync()
@@ -238,15 +240,30 @@ class Store:
         """Those of `sessions` that have rows in the table now."""
         if not sessions or name not in self.versions.head().tables:
             return []
-        wanted = pl.Series("session", sessions, dtype=pl.String()).implode()
-        lazy = self.table(name, ordered=False).select("session").filter(pl.col("session").is_in(wanted))
-        return sorted(lazy.unique().collect()["session"].to_list())
+        by = _table(name).by
+        wanted = pl.Series(by, sessions, dtype=pl.String()).implode()
+        lazy = self.table(name, ordered=False).select(by).filter(pl.col(by).is_in(wanted))
+        return sorted(lazy.unique().collect()[by].to_list())
 
     # Stewardship
 
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
-        return verify(self.versions, self.blobs, self.delta, progress)
+        return verify(self.versions, self.blobs, self.delta, progress, erasing=unfinished(self))
+
+    def erase(
+        self,
+        sessions: Sequence[str],
+        *,
+        subjects: Sequence[str] = (),
+        progress: Callable[[int, int | None, str], None] | None = None,
+    ) -> Erasure:
+        """Erase sessions, with their sub-agents, and the consent of `subjects`, and prove it (`erase.erase`).
+
+        Raises:
+            StoreError: the store is locked or damaged.
+        """
+        return erase(self, sessions, subjects=subjects, progress=progress)
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.

@@ -50,10 +50,20 @@ class _Findings:
 
 
 def verify(
-    versions: Versions, blobs: Blobs, delta: DeltaTables, progress: Callable[[int, int | None, str], None] | None = None
+    versions: Versions,
+    blobs: Blobs,
+    delta: DeltaTables,
+    progress: Callable[[int, int | None, str], None] | None = None,
+    *,
+    erasing: bool = False,
 ) -> Verification:
-    """Check blobs, tables and the version log against each other, as of the newest data version."""
+    """Check blobs, tables and the version log against each other, as of the newest data version.
+
+    `erasing`: an erasure was cut short, which is a problem as long as it has not been ended.
+    """
     found = _Findings()
+    if erasing:
+        found.add("erasure", ["an erasure was cut short: run seatrial purge, which ends it"], "nothing is half erased")
     history = versions.all()
     head = history[-1]
     broken = {t.name for t in TABLES if not _files(delta, t, head, found)}
@@ -76,13 +86,13 @@ def verify(
     found.add("blob_hashes", damaged, f"sha256 of {len(names)} blobs derived again")
     present = set(names)
     missing = [f"session {session!r}: its blob {blob} is missing" for session, blob in rows if blob not in present]
-    found.add("sessions_have_blobs", missing + wrong, "every session and attempt has its blob, and the blob is that one's")
+    found.add("sessions_have_blobs", missing + wrong, "every session and attempt has its own blob")
     loose = present - set(by_blob)
     superseded = loose & {blob for version in history for blob in version.superseded}
     known = {session for session, _ in sessions} | _attempts(delta, broken, head)
     for table in TABLES:
         if table.name not in broken:
-            unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE)
+            unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE) or table.by != "session"
             _table(delta, table, head, None if unknown else known, found)
     return Verification(
         ok=not found.problems,
@@ -133,7 +143,7 @@ def _attempts(delta: DeltaTables, broken: set[str], head: Version) -> set[str]:
 
 
 def _table(delta: DeltaTables, table: Table, head: Version, sessions: set[str] | None, found: _Findings) -> None:
-    columns = list(dict.fromkeys((*table.key, "session")))
+    columns = list(dict.fromkeys((*table.key, table.by)))
     frame = delta.scan(table, head.tables.get(table.name)).select(columns).collect()
     doubled = frame.group_by(table.key).len().filter(pl.col("len") > 1).sort(table.key)
     problems = [f"table {table.name}: key {row} stands {n} times" for *row, n in doubled.iter_rows()]

@@ -7,19 +7,22 @@ last whole line, and what a crashed writer left behind it is undone by the next 
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from seatrial.canon import GENESIS, canonical, digest
-from seatrial.errors import StoreError
+from seatrial.errors import ErasedError, StoreError
+from seatrial.store.durable import sync_path, write_atomic
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One data version. `tables` maps a table to its Delta version; a table not named is still empty.
 
     `digest` covers the content of this commit and of every one before it. `superseded` names blobs that no
-    session of this version points to any more. `time` is seconds since the epoch.
+    session of this version points to any more. `time` is seconds since the epoch. `erased` is when its rows and
+    blobs were erased: it can be named, but not read, any more.
     """
 
     number: int
@@ -28,6 +31,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: dict[str, str] = {}
     superseded: tuple[str, ...] = ()
     time: float = 0.0
+    erased: float | None = None
 
     @property
     def stamp(self) -> str:
@@ -76,6 +80,28 @@ class Versions:
         raise StoreError(
             f"the store has no data version {wanted}", file=str(self._path), hint=f"the newest is {self.head().stamp}"
         )
+
+    def readable(self, wanted: int | str | None) -> Version:
+        """`find`, for a version whose rows are to be read.
+
+        Raises:
+            ErasedError: its rows were erased.
+            StoreError: there is no such version.
+        """
+        version = self.find(wanted)
+        if version.erased is not None:
+            when = datetime.fromtimestamp(version.erased, UTC).strftime("%Y-%m-%d")
+            raise ErasedError(
+                f"data version {version.stamp} can no longer be read: sessions in it were erased on {when}",
+                file=str(self._path),
+                hint=f"the newest version is {self.head().stamp}",
+            )
+        return version
+
+    def rewrite(self, versions: list[Version]) -> None:
+        """Put other lines in the place of all, at once and durably. The caller holds the store's lock."""
+        write_atomic(self._path, b"".join(canonical(v) + b"\n" for v in versions if v.number))
+        sync_path(self._path.parent)
 
     def append(self, version: Version) -> None:
         """Add a version, durably. The caller holds the store's lock."""
