@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +21,10 @@ from seatrial.records import ResultOutcome, Step, ToolCall, ToolResult, Usage
 PAUSE = 1.0
 """Seconds between an agent's answer and the next model call of one invocation from which on new words in the user's
 name count as typed by a person; a program goes on sooner."""
+
+
+_LOOKED_AT = 100
+"""Unanswered calls of a tool among which a run without an id looks for its arguments."""
 
 
 class ModelCall(msgspec.Struct, kw_only=True):
@@ -60,7 +65,9 @@ class Dialogue:
         self._known: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         self._calls: dict[str, tuple[int, int]] = {}
         self._results: dict[str, tuple[int, int]] = {}
-        self._named: dict[str, list[str]] = defaultdict(list)
+        self._latest: dict[str, str] = {}
+        self._texts: set[str] = set()
+        self._waiting: dict[str, dict[str, None]] = defaultdict(dict)
         self._pending: list[int] = []
         self._ended: float | None = None
         self._unit_calls = 0
@@ -177,7 +184,9 @@ class Dialogue:
         if not call.id or (call.id in self._calls and self._calls[call.id][0] != position):
             call = msgspec.structs.replace(call, id=self._fresh_id(call, position, len(draft.calls)))
         self._calls[call.id] = (position, len(draft.calls))
-        self._named[call.name].append(call.id)
+        self._latest[call.name] = call.id
+        if call.id not in self._results:
+            self._waiting[call.name][call.id] = None
         draft.calls.append(call)
 
     @staticmethod
@@ -274,8 +283,9 @@ class Dialogue:
             self._give(call_id, ToolResult(call_id=call_id, outcome=outcome, text=said.text, extra=said.extra))
             return
         known = _squeezed(said.text)
-        if any(_squeezed(r.text) == known for draft in self.drafts for r in draft.results):
+        if known in self._texts:
             return
+        self._texts.add(known)
         position = self._last_agent()
         if position is None:
             position = self._add(Draft("harness", kind="tool_result"))
@@ -283,11 +293,13 @@ class Dialogue:
         self.drafts[position].results.append(ToolResult(outcome=outcome, text=said.text, extra=extra))
 
     def _give(self, call_id: str, result: ToolResult) -> None:
-        position, _ = self._calls[call_id]
+        position, n = self._calls[call_id]
         there = self._results.get(call_id)
         draft = self.drafts[position]
         if there is None:
             self._results[call_id] = (position, len(draft.results))
+            self._texts.add(_squeezed(result.text))
+            self._waiting[draft.calls[n].name].pop(call_id, None)
             draft.results.append(result)
             return
         old = self.drafts[there[0]].results[there[1]]
@@ -307,15 +319,15 @@ class Dialogue:
         if name is None:
             open_ones = [c.id for d in self.drafts[-3:] for c in d.calls if c.id not in self._results]
             return open_ones[0] if call_id is None and run is None and len(open_ones) == 1 else None
-        waiting = [i for i in self._named.get(name, ()) if i not in self._results]
+        waiting = self._waiting.get(name, {})
         if run is not None:
-            for one in waiting:
+            for one in islice(waiting, _LOOKED_AT):
                 position, n = self._calls[one]
                 if self.drafts[position].calls[n].arguments == run.arguments:
                     return one
-        elif not waiting and call_id is None and self._named.get(name):
-            return self._named[name][-1]
-        return waiting[0] if waiting else None
+        elif not waiting and call_id is None:
+            return self._latest.get(name)
+        return next(iter(waiting), None)
 
     def _last_agent(self) -> int | None:
         for position in range(len(self.drafts) - 1, -1, -1):

@@ -82,9 +82,16 @@ class _Session:
         self.members = members
         self.origin = origin
         self.calls = _calls(tree, members)
-        self.in_call = {span.span_id for chain in self.calls for span in chain}
+        self.in_call = {key_of(span) for chain in self.calls for span in chain}
         self.tools = [s for s in members if tree.role(s) == "tool" and not self._inside_tool(s)]
         self.subagents = self._subagents()
+        self.by_scope: dict[tuple[str, str] | None, list[Span]] = defaultdict(list)
+        for span in members:
+            self.by_scope[self._scope(span)].append(span)
+        self.calls_by_scope: dict[tuple[str, str] | None, list[list[Span]]] = defaultdict(list)
+        for chain in self.calls:
+            self.calls_by_scope[self._scope(chain[0])].append(chain)
+        self.tool_keys = {key_of(span) for span in self.tools}
 
     def _inside_tool(self, span: Span) -> bool:
         """Whether a tool's span is a part of another tool's run, rather than something that an agent called."""
@@ -127,7 +134,10 @@ class _Session:
         started: dict[str, list[str]] = defaultdict(list)
         parents: dict[tuple[str, str], tuple[str, str | None]] = {}
         for key, span in self.subagents.items():
-            tool = next((s for s in self.tree.ancestors(span) if s in self.tools or key_of(s) in self.subagents), None)
+            tool = next(
+                (s for s in self.tree.ancestors(span) if key_of(s) in self.tool_keys or key_of(s) in self.subagents),
+                None,
+            )
             by = tool if tool is not None and self.tree.role(tool) == "tool" else None
             parents[key] = (names[self._scope(span, outer=True)], call_id_of(by) if by is not None else None)
             if by is not None:
@@ -142,21 +152,20 @@ class _Session:
             yield trace
 
     def _trace(self, scope: tuple[str, str] | None, name: str, started: dict[str, list[str]]) -> Trace | None:
-        calls = [chain for chain in self.calls if self._scope(chain[0]) == scope]
-        tools = [span for span in self.tools if self._scope(span) == scope]
-        mine = [span for span in self.members if self._scope(span) == scope]
+        calls, mine = self.calls_by_scope[scope], self.by_scope[scope]
+        tools = [span for span in mine if key_of(span) in self.tool_keys]
         dialogue = Dialogue(person=scope is None)
         units: dict[str, list[Span]] = defaultdict(list)
         for span in mine:
             units[span.trace_id].append(span)
+        chains: dict[str, list[list[Span]]] = defaultdict(list)
+        for chain in calls:
+            chains[chain[0].trace_id].append(chain)
+        runs: dict[str, list[Span]] = defaultdict(list)
+        for tool in tools:
+            runs[tool.trace_id].append(tool)
         for trace_id, members in sorted(units.items(), key=lambda item: earliest(item[1])):
-            self._unit(
-                dialogue,
-                members,
-                [c for c in calls if c[0].trace_id == trace_id],
-                [t for t in tools if t.trace_id == trace_id],
-                started,
-            )
+            self._unit(dialogue, members, chains[trace_id], runs[trace_id], started)
         steps = dialogue.steps()
         if not any(step.event_class == "agent" for step in steps):
             return None
@@ -166,12 +175,13 @@ class _Session:
         summed = totals(steps)
         usage, by = summed.usage, None
         if usage == Usage():
-            above = next((s for s in mine if s.span_id not in self.in_call and usage_of(s) is not None), None)
+            above = next((s for s in mine if key_of(s) not in self.in_call and usage_of(s) is not None), None)
             if above is not None:
                 usage, by = usage_of(above) or usage, above.span_id
         extent = [t for span in mine for t in (seconds(span.start), seconds(span.end)) if t is not None]
-        used = {span.span_id for chain in calls for span in chain[-1:]} | {t.span_id for t in self.tools}
-        others = [kept(s, rest_of(s) if s.span_id in self.in_call else None) for s in mine if s.span_id not in used]
+        used = {key_of(chain[-1]) for chain in calls} | self.tool_keys
+        unused = [span for span in mine if key_of(span) not in used]
+        others = [kept(span, rest_of(span) if key_of(span) in self.in_call else None) for span in unused]
         tools = next((t for chain in calls for span in reversed(chain) if (t := tools_of(span))), None)
         extra: dict[str, Any] = {"trace_ids": list(dict.fromkeys(span.trace_id for span in mine))}
         session = next((value for span in mine if (value := text_at(span.attributes, SESSION)) is not None), None)
@@ -206,7 +216,7 @@ class _Session:
         started: dict[str, list[str]],
     ) -> None:
         """One invocation: its root's words, its model calls and tool runs in order of their start."""
-        root = _root(self.tree, members, {span.span_id for chain in calls for span in chain})
+        root = _root(self.tree, members, self.in_call)
         asked = talk_in(root) if root is not None else None
         question = [s for s in asked.said if s.who == "user"] if asked is not None else []
         dialogue.begin(s.text for s in question)
@@ -218,18 +228,20 @@ class _Session:
         ]
         queue.sort(key=lambda entry: entry[:2])
         responses: set[str] = set()
-        while queue:
-            start, _, event = queue.pop(0)
-            if isinstance(event, Span):
-                run = self._run(event, started)
-                if not dialogue.knows(run.call_id) and (made := _maker(queue, start, run.call_id)) is not None:
-                    queue.insert(0, (start, 0, event))
-                    event = queue.pop(queue.index(made))[2]
-                else:
-                    dialogue.run(run)
-                    continue
-            assert isinstance(event, list)
-            self._called(dialogue, event, opened, responses)
+        done: set[int] = set()
+        for n, (_, _, event) in enumerate(queue):
+            if n in done:
+                continue
+            if isinstance(event, list):
+                self._called(dialogue, event, opened, responses)
+                continue
+            run = self._run(event, started)
+            if not dialogue.knows(run.call_id) and (maker := _maker(queue, n, run.call_id)) is not None:
+                done.add(maker)
+                made = queue[maker][2]
+                if isinstance(made, list):
+                    self._called(dialogue, made, opened, responses)
+            dialogue.run(run)
         tells = bool(calls or tools) or (root is not None and _speaks(self.tree, root))
         new = dialogue.drafts[before:]
         if question and tells and not any(d.event_class in ("human", "harness") for d in new):
@@ -338,34 +350,35 @@ def _model_call(chain: list[Span]) -> ModelCall:
     )
 
 
-def _maker(queue: list[Any], start: int, call_id: str | None) -> Any:
+def _maker(queue: list[tuple[int, int, list[Span] | Span]], at: int, call_id: str | None) -> int | None:
     """The model call of the same start that made this tool call: it comes first, whatever the order of the spans."""
     if call_id is None:
         return None
-    for entry in queue:
-        if entry[0] != start:
+    for n in range(at + 1, len(queue)):
+        if queue[n][0] != queue[at][0]:
             return None
-        if isinstance(entry[2], list):
-            talk = next((t for span in reversed(entry[2]) if (t := talk_out(span)) is not None and t.shaped), None)
+        event = queue[n][2]
+        if isinstance(event, list):
+            talk = next((t for span in reversed(event) if (t := talk_out(span)) is not None and t.shaped), None)
             if talk is not None and any(call.id == call_id for said in talk.said for call in said.calls):
-                return entry
+                return n
     return None
 
 
-def _root(tree: Tree, members: list[Span], calls: set[str]) -> Span | None:
+def _root(tree: Tree, members: list[Span], calls: set[tuple[str, str]]) -> Span | None:
     """The outermost span of an invocation that has words of its own and is no model call."""
     inside = {span.span_id for span in members}
-    tops = [s for s in members if s.parent_id not in inside and s.span_id not in calls and tree.role(s) != "tool"]
-    for span in [*tops, *(s for s in members if tree.role(s) == "agent" and s.span_id not in calls)]:
+    tops = [s for s in members if s.parent_id not in inside and key_of(s) not in calls and tree.role(s) != "tool"]
+    for span in [*tops, *(s for s in members if tree.role(s) == "agent" and key_of(s) not in calls)]:
         talk = talk_in(span)
         if talk is not None and (talk.shaped or _is_text(talk.said)):
             return span
     return None
 
 
-def _answer(tree: Tree, members: list[Span], root: Span | None, calls: set[str]) -> str:
+def _answer(tree: Tree, members: list[Span], root: Span | None, calls: set[tuple[str, str]]) -> str:
     """The last words of an invocation whose model calls do not show them: its root's, or an agent's."""
-    agents = [s for s in reversed(members) if tree.role(s) == "agent" and s.span_id not in calls]
+    agents = [s for s in reversed(members) if tree.role(s) == "agent" and key_of(s) not in calls]
     for span in [*([root] if root is not None else []), *agents]:
         talk = talk_out(span)
         if talk is not None and (talk.shaped or _is_text(talk.said)):

@@ -151,6 +151,10 @@ def _is_tool_message(attributes: Mapping[str, Any]) -> bool:
     return isinstance(output, dict) and output.get("type") == "tool" and "tool_call_id" in output
 
 
+DEEPEST = 500
+"""Levels of parents that are looked at: no real trace has as many, and a made-up one must not take long."""
+
+
 class Tree:
     """Spans by parentage. A span given twice is kept once, the fuller one; a parent that is not there is none."""
 
@@ -181,10 +185,10 @@ class Tree:
         return self._by_key.get((span.trace_id, span.parent_id))
 
     def ancestors(self, span: Span) -> Iterator[Span]:
-        """Parent, grandparent and so on; a circle of parents ends where it closes."""
+        """Parent, grandparent and so on, up to `DEEPEST`; a circle of parents ends where it closes."""
         met = {span.span_id}
         above = self.parent(span)
-        while above is not None and above.span_id not in met:
+        while above is not None and above.span_id not in met and len(met) <= DEEPEST:
             yield above
             met.add(above.span_id)
             above = self.parent(above)
