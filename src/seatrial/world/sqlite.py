@@ -121,7 +121,9 @@ class SqliteWorld:
         try:
             saved = msgspec.msgpack.decode(snapshot.data, type=_Saved)
             database = _connect()
+            database.set_authorizer(None)  # loading attaches a file inside SQLite
             database.deserialize(saved.database)
+            database.set_authorizer(_authorize)
             database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         except (msgspec.DecodeError, sqlite3.Error) as error:
             raise InputError(f"snapshot of {snapshot.world} is damaged: {error}", hint="take it again") from error
