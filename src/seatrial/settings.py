@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -43,7 +43,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `store` is the store's folder; `redact` whether personal data is replaced at ingest; `workers` the number
     of processes (None: chosen by the size of the work); `seed` the seed of everything random; `level` the
-    confidence level of intervals, in (0, 1).
+    confidence level of intervals, in (0, 1). `consent` says whether sessions may be used where no consent is on
+    record. `retention_days` is how long sessions are kept after they ended (None: for ever).
     """
 
     store: str = ".seatrial"
@@ -51,6 +52,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     workers: int | None = None
     seed: int = 0
     level: float = 0.95
+    consent: Literal["assume", "require"] = "assume"
+    retention_days: int | None = None
     rooms: dict[str, dict[str, Any]] = {}
     source: str | None = None
 
@@ -196,6 +199,10 @@ def _checked(settings: Settings, source: str | None) -> Settings:
         raise _error(f"setting 'workers' is {settings.workers}, not at least 1", source, "workers", None)
     if settings.seed < 0:
         raise _error(f"setting 'seed' is {settings.seed}, not at least 0", source, "seed", None)
+    if settings.retention_days is not None and settings.retention_days < 1:
+        raise _error(
+            f"setting 'retention_days' is {settings.retention_days}, not at least 1", source, "retention_days", None
+        )
     return settings
 
 

@@ -1,7 +1,26 @@
 """Records to disk and back: redacted traces as blobs, their numbers as tables, one version log over both."""
 
+from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
+from seatrial.store.erase import Erasure, erase
 from seatrial.store.rows import frames, session_row, step_rows
+from seatrial.store.scan import Proof
 from seatrial.store.store import FORMAT, Store, temporary_store
 from seatrial.store.verify import Verification
 
-__all__ = ["FORMAT", "Store", "Verification", "frames", "session_row", "step_rows", "temporary_store"]
+__all__ = [
+    "FORMAT",
+    "Erasure",
+    "Permission",
+    "Proof",
+    "Store",
+    "Verification",
+    "consents",
+    "erase",
+    "frames",
+    "permission",
+    "session_row",
+    "set_consent",
+    "step_rows",
+    "temporary_store",
+    "withdraw",
+]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
@@ -20,11 +19,8 @@ from seatrial.records.tables import ATTEMPTS, CONSENTS, SESSIONS, STEPS, TABLES,
 from seatrial.records.trace import Trace
 from seatrial.store.durable import sync_path, write_atomic
 from seatrial.store.scan import Proof, scan
+from seatrial.store.store import ERASING, Store
 
-if TYPE_CHECKING:
-    from seatrial.store.store import Store
-
-MARKER = "erasing.json"
 _LOOSE_S = 24 * 3600.0
 _TEXT = 24
 _TEXTS = 2000
@@ -68,7 +64,7 @@ def erase(
         before = store.versions.head()
         wanted_for = _identifiers(store, wanted, subjects)
         blobs = _blobs(store, set(wanted), set(subjects))
-        write_atomic(store.path / MARKER, canonical(_Marker(blobs)), mode=0o600)
+        write_atomic(store.path / ERASING, canonical(_Marker(blobs)), mode=0o600)
         sync_path(store.path)
         say(0, 3, "erasing")
         rows = _counts(store, wanted, subjects)
@@ -126,11 +122,6 @@ def before(store: Store, moment: float) -> tuple[list[str], int]:
     both = pl.concat([ended, attempts.join(ended, on="session", how="anti")])
     old = both.filter(pl.col("at") < moment)["session"].sort().to_list()
     return old, int(both["at"].null_count())
-
-
-def unfinished(store: Store) -> bool:
-    """Whether an erasure was cut short; the next one ends it."""
-    return (store.path / MARKER).exists()
 
 
 class _Wanted(msgspec.Struct):
@@ -215,7 +206,7 @@ def _rows_of(store: Store, table: Table, values: list[str]) -> int:
 
 def _finish(store: Store) -> None:
     """Remove from disk what no reader can see any more. May be begun again after a crash at any place."""
-    path = store.path / MARKER
+    path = store.path / ERASING
     try:
         marker = msgspec.json.decode(path.read_bytes(), type=_Marker)
     except FileNotFoundError:

@@ -24,7 +24,6 @@ from seatrial.records.trace import Trace
 from seatrial.store.blobs import Blobs, pack
 from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
-from seatrial.store.erase import Erasure, erase, unfinished
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
 from seatrial.store.verify import Verification, verify
@@ -34,7 +33,10 @@ FORMAT = 1
 """Version of the folder's layout. A store of another version is refused, never guessed at."""
 
 LOCK_TIMEOUT_S = 120.0
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", "erasing.json"})
+ERASING = "erasing.json"
+"""Says what an erasure is about to remove from disk (`erase`)."""
+
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", ERASING})
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
@@ -249,21 +251,7 @@ class Store:
 
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
-        return verify(self.versions, self.blobs, self.delta, progress, erasing=unfinished(self))
-
-    def erase(
-        self,
-        sessions: Sequence[str],
-        *,
-        subjects: Sequence[str] = (),
-        progress: Callable[[int, int | None, str], None] | None = None,
-    ) -> Erasure:
-        """Erase sessions, with their sub-agents, and the consent of `subjects`, and prove it (`erase.erase`).
-
-        Raises:
-            StoreError: the store is locked or damaged.
-        """
-        return erase(self, sessions, subjects=subjects, progress=progress)
+        return verify(self.versions, self.blobs, self.delta, progress, erasing=(self.path / ERASING).exists())
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.

@@ -21,8 +21,9 @@ from seatrial.errors import ErasedError
 from seatrial.records import Step, Trace
 from seatrial.records.tables import CONSENTS, SIGNALS
 from seatrial.store import Store
-from seatrial.store.erase import MARKER, before, family, of_user
+from seatrial.store.erase import before, erase, family, of_user
 from seatrial.store.scan import scan
+from seatrial.store.store import ERASING
 
 Make = Callable[..., Trace]
 Put = Callable[[Store, Sequence[Trace]], str]
@@ -81,7 +82,7 @@ def test_nothing_of_a_person_is_left(store: Store, trace: Make, put: Put) -> Non
     assert SECRET.encode() in everything(store)
     blobs = list(store.blobs_of([long_name(n) for n in range(4)]).values())
 
-    done = store.erase(of_user(store, "user-jane00000000"), subjects=["user-jane00000000"])
+    done = erase(store, of_user(store, "user-jane00000000"), subjects=["user-jane00000000"])
 
     assert done.sessions == tuple(sorted(long_name(n) for n in range(4)))
     assert done.rows == {"sessions": 4, "steps": 24, "signals": 4, "consents": 1}
@@ -108,9 +109,9 @@ def test_nothing_of_a_person_is_left(store: Store, trace: Make, put: Put) -> Non
 
 def test_erasing_twice_and_erasing_nothing(store: Store, trace: Make, put: Put) -> None:
     filled(store, trace, put)
-    first = store.erase([long_name(1)])
+    first = erase(store, [long_name(1)])
     assert len(first.sessions) == 1
-    again = store.erase([long_name(1)])
+    again = erase(store, [long_name(1)])
     assert again.sessions == ()
     assert again.data_version == first.data_version
     assert again.proof.ok
@@ -121,7 +122,7 @@ def test_old_states_go_even_of_sessions_that_stay(store: Store, trace: Make, put
     put(store, [trace("a-session-that-stays", mark="an early wording")])
     put(store, [trace("a-session-that-stays", mark="a later wording")])
     assert b"early wording" in everything(store)
-    store.erase([])
+    erase(store, [])
     assert b"early wording" not in everything(store)
     assert store.trace("a-session-that-stays").steps[0].text.endswith("a later wording")
 
@@ -138,7 +139,7 @@ def test_records_that_another_session_shares_are_said(store: Store, trace: Make,
     original = trace("the-original-session")
     copied = tuple(msgspec.structs.replace(s, copied=True) for s in original.steps)
     put(store, [original, msgspec.structs.replace(trace("the-forked-session"), steps=copied)])
-    done = store.erase(["the-original-session"])
+    done = erase(store, ["the-original-session"])
     assert done.shared == 2
     assert done.proof.looked_for["session"] == 1
     assert store.verify().ok
@@ -170,7 +171,7 @@ def test_the_scan_finds_what_is_there(store: Store, trace: Make, put: Put) -> No
 def test_short_names_are_looked_for_as_values(store: Store, trace: Make, put: Put) -> None:
     put(store, [trace("7"), trace("77")])
     assert not scan(store.path, {"session": ["7"]}).ok
-    done = store.erase(["7"])
+    done = erase(store, ["7"])
     assert done.proof.ok, done.proof.found
     assert store.session_ids() == ["77"]
 
@@ -178,9 +179,10 @@ def test_short_names_are_looked_for_as_values(store: Store, trace: Make, put: Pu
 ERASE = """
 import sys
 from seatrial.store import Store
+from seatrial.store.erase import erase
 store = Store.open(sys.argv[1])
 print("ready", flush=True)
-store.erase(sys.argv[2:])
+erase(store, sys.argv[2:])
 print("done", flush=True)
 """
 
@@ -201,12 +203,12 @@ def test_killed_while_erasing(store: Store, trace: Make, put: Put) -> None:
         process.communicate()
         for n in (2, 4, 5, 6):
             assert store.trace(long_name(n)).id == long_name(n)
-        half = (store.path / MARKER).exists()
+        half = (store.path / ERASING).exists()
         verified = store.verify()
         assert verified.ok is not half, verified.problems
-    done = store.erase(gone)
+    done = erase(store, gone)
     assert done.proof.ok
-    assert not (store.path / MARKER).exists()
+    assert not (store.path / ERASING).exists()
     assert store.verify().ok
     left = everything(store)
     assert not any(name.encode() in left for name in (*gone, long_name(3)))
@@ -233,9 +235,9 @@ def test_crash_between_any_two_parts(
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, crash)
         with pytest.raises(KeyboardInterrupt):
-            store.erase([long_name(4)])
+            erase(store, [long_name(4)])
     assert not store.verify().ok
-    done = store.erase([long_name(4)])
+    done = erase(store, [long_name(4)])
     assert done.proof.ok, done.proof.found
     assert store.verify().ok
     assert long_name(4).encode() not in everything(store)
