@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -40,6 +41,12 @@ def source_of(function: Any) -> str:
     target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
     while hasattr(target, "func"):
         target = target.func
+    return _text(target)
+
+
+@cache
+def _text(target: Any) -> str:
+    """Reading a source file costs more than a whole attempt, and a process does not see it change."""
     try:
         return inspect.getsource(target)
     except (OSError, TypeError):
