@@ -14,7 +14,9 @@ from seatrial.flows.stamps import refused_judges
 from seatrial.gate.adaptive import Plan, Step, plan, until_decided
 from seatrial.gate.runs import Run, run_of
 from seatrial.gate.settings import GateSettings
+from seatrial.records import AgentUnderTest
 from seatrial.store import Store
+from seatrial.suites import Suite
 from seatrial.suites.runner import Tally
 
 
@@ -29,7 +31,8 @@ class Decided(NamedTuple):
 
 
 def run_until_decided(
-    suite: str | Path, *, baseline: str, candidate: str, store: Path, budget: int, settings: GateSettings,
+    suite: str | Path | Suite, *, baseline: str | AgentUnderTest, candidate: str | AgentUnderTest, store: Path,
+    budget: int, settings: GateSettings,
     options: RunOptions | None = None, progress: Callable[[Tally], None] | None = None,
 ) -> Decided:  # fmt: skip
     """Run both agents `options.k` times, then look; while a metric is undecided, add the same attempts to every task
@@ -43,22 +46,22 @@ def run_until_decided(
     names: dict[str, str] = {}
     judged: dict[str, str | None] = {}
 
-    def arm(agent: str, k: int) -> Run:
+    def arm(side: str, agent: str | AgentUnderTest, k: int) -> Run:
         made = run_suite(suite, agent=agent, store=store, options=replace(options, k=k), progress=progress)
-        names[agent] = made.run
+        names[side] = made.run
         rows = [(a, v) for a, v in stored_run(Store.open(store, create=False), made.run) if a.trial < k]
         run = run_of([a for a, _ in rows], label=made.run, verdicts={(a.task, a.trial): v for a, v in rows})
         judged.update({n: m.version for n, m in run.metrics.items() if m.judged})
         return run
 
     runs = options.k
-    first, second = arm(baseline, runs), arm(candidate, runs)
+    first, second = arm("baseline", baseline, runs), arm("candidate", candidate, runs)
     looks = plan(runs, len(set(first.tasks) & set(second.tasks)), budget, settings.looks)
 
     def more(add: int, tasks: tuple[str, ...]) -> tuple[Run, Run]:
         nonlocal runs
         runs += add
-        return arm(baseline, runs), arm(candidate, runs)
+        return arm("baseline", baseline, runs), arm("candidate", candidate, runs)
 
     step = until_decided(first, second, looks, more, settings, refused=refused_judges(settings, judged))
-    return Decided(step, looks, names[baseline], names[candidate], runs)
+    return Decided(step, looks, names["baseline"], names["candidate"], runs)
