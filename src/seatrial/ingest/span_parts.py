@@ -31,7 +31,7 @@ def agent_of(tree: Tree, mine: list[Span], tools: list[dict[str, Any]] | None) -
     scopes = [text_at(s.scope, ("name",)) for s in mine if tree.role(s) in ("llm", "agent")]
     scope = next((name for name in scopes if name is not None), None)
     if named is None and (scope is None or scope in _EXPORTERS) and mine:
-        named = mine[0].name or None
+        named = next((span.name for span in mine if tree.parent(span) is None), mine[0].name) or None
     return Agent(
         name=named or scope or "agent",
         version=version,
