@@ -73,7 +73,9 @@ def run(
         float | None, typer.Option(min=0.0, metavar="USD", help="Money after which an attempt is stopped.")
     ] = None,
     retries: Annotated[int, typer.Option(min=0, help="New tries of an attempt whose infrastructure failed.")] = 1,
-    cassette: Annotated[Path | None, typer.Option(metavar="FILE", help="Record and replay tool calls here.")] = None,
+    cassette: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Tapes of tool calls, one per attempt.")
+    ] = None,
     cassette_mode: Annotated[Tape, typer.Option(help="auto replays what is known and records the rest.")] = Tape.auto,
     approver: Annotated[
         Person, typer.Option(help="What the person does who is asked about gated calls, where no task says.")

@@ -16,12 +16,13 @@ from seatrial.errors import EvidenceError, StoreError
 from seatrial.flows import attempts as rows
 from seatrial.flows.judging import judge, place
 from seatrial.flows.suite import agent_of, open_suite
-from seatrial.records import AgentUnderTest, Attempt, World
+from seatrial.flows.tapes import Mode, Taping
+from seatrial.records import AgentUnderTest, Attempt
 from seatrial.store import Store, temporary_store
 from seatrial.store.lock import Lock
 from seatrial.suites import Episode, Limits, Suite, run_attempt, runner
 from seatrial.suites.attempt import Person
-from seatrial.suites.fingerprint import fingerprint
+from seatrial.suites.fingerprint import about, fingerprint
 from seatrial.suites.results import SuiteResult, results
 from seatrial.suites.runner import Done, Planned, Tally
 
@@ -32,9 +33,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may be told.
 
     `k` attempts per task; `part` and `tasks` choose tasks; `retries` is how often an attempt is made again after
-    infrastructure failed; `cassette` records and replays tool calls; `approver` decides on gated calls where no task
-    names another; `redact` replaces personal data in what is kept (then it cannot be replayed); `name` names the run
-    instead of its content.
+    infrastructure failed; `cassette` is a folder of tapes that tool calls are recorded on and replayed from;
+    `approver` decides on gated calls where no task names another; `redact` replaces personal data in what is kept
+    (then it cannot be replayed); `name` names the run instead of its content.
     """
 
     k: int = 5
@@ -45,7 +46,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...] = ()
     retries: int = 1
     cassette: Path | None = None
-    cassette_mode: Literal["auto", "record", "replay"] = "auto"
+    cassette_mode: Mode = "auto"
     approver: Person = "approve"
     redact: bool = False
     level: float = 0.95
@@ -102,15 +103,9 @@ def run_suite(
         ledger = stack.enter_context(Ledger(folder / f"{_safe(run)}.jsonl"))
         before = sum(p.key in ledger for p in planned)
         maker = _Maker(where, opened, tried, run, options)
-        with maker:
-            done = runner.run(
-                planned,
-                maker.make,
-                ledger,
-                concurrency=options.concurrency,
-                again=maker.lost,
-                progress=progress,
-            )
+        done = runner.run(
+            planned, maker.make, ledger, concurrency=options.concurrency, again=maker.lost, progress=progress
+        )
         version = where.commit(rows.frames(done), replace_sessions=[d.row["session"] for d in done])
         result = results([(d.attempt, d.verdicts) for d in done], n_planned=len(planned), level=options.level)
     return SuiteRun(
@@ -136,18 +131,7 @@ class _Maker:
         self._agent = agent
         self._run = run
         self._options = options
-        self._tape: Any = None
-
-    def __enter__(self) -> _Maker:
-        if self._options.cassette is not None:
-            from seatrial.world import cassette
-
-            self._tape = cassette.Cassette.open(self._options.cassette, mode=self._options.cassette_mode)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._tape is not None:
-            self._tape.close()
+        self._about = about(agent)
 
     def lost(self, done: Done) -> bool:
         """Whether a recorded attempt has to be made again: its trace is gone, or it never could run."""
@@ -160,6 +144,9 @@ class _Maker:
         tries = 0
         while True:
             tries += 1
+            tape = None
+            if self._options.cassette is not None:
+                tape = Taping(self._options.cassette, self._options.cassette_mode, planned)
             episode = run_attempt(
                 self._suite,
                 planned.task,
@@ -169,22 +156,17 @@ class _Maker:
                 name=f"{self._run}~{planned.task.id}~{planned.trial}",
                 limits=self._options.limits,
                 approver=self._options.approver,
-                wrap=self._wrap(planned) if self._tape is not None else None,
+                wrap=tape.around if tape is not None else None,
             )
+            if tape is not None:
+                episode = tape.after(episode)
             if episode.status != "error_infra" or tries > self._options.retries:
                 return self._done(planned, episode, tries)
-
-    def _wrap(self, planned: Planned) -> Callable[[World], World]:
-        def wrapped(world: World) -> World:
-            taped: World = self._tape.world(world, scope=f"{planned.task_hash}:{planned.trial}")
-            return taped
-
-        return wrapped
 
     def _done(self, planned: Planned, episode: Episode, tries: int) -> Done:
         verdicts, status, score, reason = judge(planned.task, episode)
         task, trace = planned.task, episode.trace
-        marks = fingerprint(self._agent, episode.tools, trace.steps)
+        marks = fingerprint(self._about, episode.tools, trace.steps)
         extra: dict[str, Any] = {}
         spot = place(status, verdicts)
         if spot is not None:
@@ -240,9 +222,9 @@ class _Maker:
 def _identity(suite: Suite, agent: AgentUnderTest, options: RunOptions) -> str:
     """The run's name by its content; k is left out, so that more attempts can be added to a run."""
     tools = suite.world(0).tools if suite.world is not None else ()
-    about = {
+    content = {
         "suite": suite.version,
-        "agent": [agent.name, agent.version, fingerprint(agent, tools)],
+        "agent": [agent.name, agent.version, fingerprint(about(agent), tools)],
         "seed": options.seed,
         "limits": msgspec.to_builtins(options.limits),
         "redact": options.redact,
@@ -250,7 +232,7 @@ def _identity(suite: Suite, agent: AgentUnderTest, options: RunOptions) -> str:
         "cassette": [str(options.cassette), options.cassette_mode] if options.cassette else None,
     }
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in f"{suite.name}-{agent.name}")
-    return f"{plain[:48]}-{content_hash(about)[:10]}"
+    return f"{plain[:48]}-{content_hash(content)[:10]}"
 
 
 def _safe(run: str) -> str:

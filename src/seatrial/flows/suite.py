@@ -38,7 +38,7 @@ def _example(name: str) -> Suite:
 
 
 def agent_of(spec: str, suite: Suite) -> AgentUnderTest:
-    """The agent that a SPEC names: one of the suite's own by name, else as `world.agents.parse` reads it.
+    """The agent that a SPEC names: one of the suite's own by name, else as `world.agents.parse_agent` reads it.
 
     Raises:
         UsageError: it names nothing.
@@ -50,7 +50,7 @@ def agent_of(spec: str, suite: Suite) -> AgentUnderTest:
     from seatrial.world import agents
 
     try:
-        return agents.parse(own or spec)
+        return agents.parse_agent(own or spec)
     except UsageError as error:
         names = ", ".join(suite.agents)
         hint = f"{error.hint}; or one of the suite's own: {names}" if names else error.hint

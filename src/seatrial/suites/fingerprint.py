@@ -14,26 +14,25 @@ from seatrial.suites.hashing import source_of
 PARTS = ("model", "prompt", "tools", "harness", "sampling")
 
 
-def fingerprint(agent: AgentUnderTest, tools: Sequence[ToolSpec], steps: Sequence[Step] = ()) -> dict[str, str]:
-    """Hash of each known part: model as served, prompt, tool schemas and descriptions, harness, sampling.
+def about(agent: AgentUnderTest) -> dict[str, str]:
+    """Hashes of what is known before the agent runs: its harness, and what its attribute ``parts``, a mapping from
+    part to a plain value, says of itself, which wins. Reads source files: ask once per run."""
+    own = getattr(agent, "parts", None)
+    parts: dict[str, Any] = {"harness": [agent.name, agent.version, source_of(getattr(agent, "_script", agent))]}
+    if isinstance(own, Mapping):
+        parts.update({str(k): v for k, v in own.items() if v is not None})
+    return {name: _hash(value) for name, value in parts.items()}
 
-    An agent may say more of itself: its attribute ``fingerprint``, a mapping from part to a plain value, is hashed
-    and wins. The model as served is read from the steps. A part that is not known is absent.
-    """
-    said: Mapping[str, Any] = _own(agent)
-    parts: dict[str, Any] = {
-        "tools": [msgspec.to_builtins(t) for t in tools],
-        "harness": [agent.name, agent.version, source_of(getattr(agent, "_script", agent))],
-    }
+
+def fingerprint(known: Mapping[str, str], tools: Sequence[ToolSpec], steps: Sequence[Step] = ()) -> dict[str, str]:
+    """Hash of each known part: what `about` said, tool schemas and descriptions, and the model as served, which is
+    read from the steps. A part that is not known is absent."""
+    parts = {**known, "tools": _hash([msgspec.to_builtins(t) for t in tools])}
     served = sorted({s.model for s in steps if s.model})
     if served:
-        parts["model"] = served
-    parts.update({str(k): v for k, v in said.items() if v is not None})
-    return {name: content_hash(msgspec.to_builtins(value))[:16] for name, value in sorted(parts.items())}
+        parts["model"] = _hash(served)
+    return dict(sorted(parts.items()))
 
 
-def _own(agent: AgentUnderTest) -> Mapping[str, Any]:
-    own = getattr(agent, "fingerprint", None)
-    if callable(own):
-        own = own()
-    return own if isinstance(own, Mapping) else {}
+def _hash(value: Any) -> str:
+    return content_hash(msgspec.to_builtins(value))[:16]

@@ -38,7 +38,7 @@ def task_hash(task: Task) -> str:
 
 def source_of(function: Any) -> str:
     """The text of a function (of a callable object: of its class); its name where the text is out of reach."""
-    target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+    target: Any = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
     while hasattr(target, "func"):
         target = target.func
     return _text(target)

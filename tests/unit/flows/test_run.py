@@ -269,3 +269,26 @@ def _per_attempt(tasks: Suite, store: Path) -> float:
     began = time.process_time()
     run_suite(tasks, agent=Adder(), store=store, options=RunOptions(k=5, limits=Limits(seconds=60)))
     return (time.process_time() - began) / 100
+
+
+def test_tool_calls_are_recorded_once_and_replayed(tmp_path: Path) -> None:
+    tapes = tmp_path / "tapes"
+    options = RunOptions(k=2, cassette=tapes)
+    first = run_suite(suite(2), agent=Adder(), store=tmp_path / "a", options=options)
+    assert len(list(tapes.iterdir())) == 4
+
+    def dead(state: Any, args: Any, draws: Any) -> Output:
+        raise AssertionError("the real tool was called")
+
+    def silent(seed: int) -> MemoryWorld:
+        made = MemoryWorld("counter", "1", [Tool(ADD.spec, dead)])
+        made.reset(WorldStart(state={"n": 0}, seed=seed))
+        return made
+
+    replayed = Suite("adding", suite(2).tasks, world=silent)
+    again = run_suite(replayed, agent=Adder(), store=tmp_path / "b", options=options)
+    assert essence(again, tmp_path / "b") == essence(first, tmp_path / "a")
+    none = run_suite(
+        suite(1), agent=Adder(), options=RunOptions(k=1, cassette=tmp_path / "no", cassette_mode="replay", retries=0)
+    )
+    assert none.result.counts.excluded == {"error_infra": 1}

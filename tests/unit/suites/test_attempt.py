@@ -11,7 +11,7 @@ import pytest
 from seatrial.errors import InfrastructureError
 from seatrial.records import AgentTurn, Task, ToolCall, ToolResult, ToolSpec, Usage, WorldStart
 from seatrial.suites import Episode, Limits, Suite, run_attempt
-from seatrial.suites.fingerprint import fingerprint
+from seatrial.suites.fingerprint import about, fingerprint
 from seatrial.world import MemoryWorld, Output, Tool
 
 
@@ -163,17 +163,17 @@ def test_unknown_prices_stay_unknown_and_known_ones_add_up() -> None:
 
 def test_fingerprint_parts_change_one_by_one() -> None:
     class Said(Agent):
-        fingerprint = {"prompt": "be good", "sampling": {"temperature": 0}}
+        parts = {"prompt": "be good", "sampling": {"temperature": 0}}
 
     class Other(Said):
-        fingerprint = {"prompt": "be bad", "sampling": {"temperature": 0}}
+        parts = {"prompt": "be bad", "sampling": {"temperature": 0}}
 
     tools = world(0).tools
-    first, second = fingerprint(Said(), tools), fingerprint(Other(), tools)
+    first, second = fingerprint(about(Said()), tools), fingerprint(about(Other()), tools)
     assert set(first) == {"harness", "prompt", "sampling", "tools"}
     assert {k for k in first if first[k] != second[k]} == {"harness", "prompt"}
     changed = (ToolSpec(name="add", description="adds", parameters=SCHEMA),)
-    assert {k for k in first if fingerprint(Said(), changed)[k] != first[k]} == {"tools"}
+    assert {k for k in first if fingerprint(about(Said()), changed)[k] != first[k]} == {"tools"}
 
 
 def test_a_result_of_the_runner_is_never_an_exception() -> None:
