@@ -16,16 +16,19 @@ from seatrial.cli.gate import register as add_gate
 from seatrial.cli.grade import register as add_grade
 from seatrial.cli.ingest import register as add_ingest
 from seatrial.cli.judge import register as add_judge
+from seatrial.cli.label import register as add_label
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
 from seatrial.cli.run import register as add_run
 from seatrial.cli.serve import register as add_serve
 from seatrial.cli.sessions import register as add_sessions
 from seatrial.cli.signals import register as add_signals
+from seatrial.cli.steward import register as add_steward
 from seatrial.cli.store import register as add_store
 from seatrial.cli.suite import register as add_suite
 from seatrial.cli.task import register as add_task
 from seatrial.cli.triage import register as add_triage
+from seatrial.cli.weights import register as add_weights
 from seatrial.errors import SeatrialError
 
 app = typer.Typer(
@@ -62,6 +65,8 @@ for add in (
     add_ingest,
     add_sessions,
     add_signals,
+    add_label,
+    add_weights,
     add_gate,
     add_judge,
     add_assign,
@@ -73,6 +78,7 @@ for add in (
     add_store,
     add_serve,
     add_export,
+    add_steward,
     add_doctor,
 ):
     add(app)

@@ -19,20 +19,48 @@ def register(app: typer.Typer) -> None:
 def export(
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write; made if absent.")],
     session: Annotated[list[str] | None, typer.Option(help="Only this session; may be repeated.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="USER", help="Everything about this person, derived rows included.")
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write stored sessions as ATIF 1.8, one JSON file each, and say what ATIF could not hold.
 
-    Example: seatrial export exported/ --session 175b29b3
+    With --subject, answer a person's request for what is stored about them: traces as stored, and rows of every table.
+
+    Examples:
+
+      seatrial export exported/ --session 175b29b3
+
+      seatrial export answer/ --subject jane@example.com
     """
     from seatrial.flows import look
 
+    if subject is not None:
+        _about(out, subject, store, as_json)
+        return
     result, version = look.export_atif(out, sessions=session or [], store=store)
     if as_json:
         output.emit("export", result, data_version=version)
         return
     screen = output.console()
     screen.print(f"{result['written']} sessions written to {out}")
+    for left in result["left_out"]:
+        output.warn(f"{left.n} {left.what}: {left.why}")
     for field, n in sorted(result["not_held"].items()):
         screen.print(f"  ATIF has no place for {field} ({n} times); kept under extra.seatrial")
+
+
+def _about(out: Path, user: str, store: str | None, as_json: bool) -> None:
+    from seatrial.flows import steward
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    opened = Store.open(store or load().store)
+    result = steward.export_subject(opened, steward.subject_of(opened, user=user), out)
+    if as_json:
+        output.emit("export", result, data_version=opened.data_version)
+        return
+    screen = output.console()
+    screen.print(f"{result['traces']} traces and rows of {len(result['rows'])} tables written to {out}")

@@ -73,6 +73,7 @@ def serve(
         redact=settings.redact,
         assignments=None if assignments is None else Assignments(assignments),
         user=user,
+        retention_days=settings.retention_days,
         say=say,
     )
     if as_json:

@@ -18,7 +18,7 @@ from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.extract import extract_store
 from seatrial.records import Trace
 from seatrial.settings import load
-from seatrial.store import Store
+from seatrial.store import Store, permission
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,9 +65,11 @@ def export_atif(out: Path, *, sessions: Sequence[str], store: str | None) -> tup
     from seatrial.ingest import atif_write
 
     opened = Store.open(store or load().store)
-    ids = [opened.resolve(s) for s in sessions] or opened.session_ids()
+    named = [opened.resolve(s) for s in sessions] or opened.session_ids()
+    ids, refused = permission(opened, "export").among(named)
     if not ids:
-        raise EvidenceError("the store holds no session to export")
+        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused)
+        raise EvidenceError("the store holds no session to export" + (f" ({why})" if why else ""))
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -82,7 +84,8 @@ def export_atif(out: Path, *, sessions: Sequence[str], store: str | None) -> tup
         for loss in written.losses:
             for field in loss.fields:
                 not_held[field] = not_held.get(field, 0) + 1
-    return {"written": len(files), "files": files, "not_held": not_held}, opened.data_version
+    result = {"written": len(files), "files": files, "not_held": not_held, "left_out": refused}
+    return result, opened.data_version
 
 
 def safe_name(text: str) -> str:
@@ -93,7 +96,11 @@ def safe_name(text: str) -> str:
     return kept if kept == text else f"{kept}-{digest(text.encode())[:8]}"
 
 
-_EXTRAS = (("fast", ("numba", "hyperscan"), "compiled randomisation tests, fastest phrase matching"),)
+_EXTRAS = (
+    ("fast", ("numba", "hyperscan"), "compiled randomisation tests, fastest phrase matching"),
+    ("web", ("starlette", "uvicorn"), "seatrial serve"),
+    ("otel", ("opentelemetry",), "OTLP in protobuf"),
+)
 
 
 def installation() -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
-from seatrial.records import Check, Skip, Trace
+from seatrial.records import Check, Consent, Skip, Trace
 from seatrial.report import numbers
 from seatrial.report.section import Column, Section, Table
 from seatrial.report.text import clean, clip, name, visible
@@ -204,3 +204,64 @@ def installation(facts: Mapping[str, Any]) -> Section:
         ),
         items=tuple(clean(w) for w in facts["warnings"]),
     )
+
+
+class Scanned(Protocol):
+    """What a scan of a store's bytes found (`store.Proof`)."""
+
+    @property
+    def files(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def unpacked_bytes(self) -> int: ...
+    @property
+    def looked_for(self) -> dict[str, int]: ...
+    @property
+    def found(self) -> tuple[str, ...]: ...
+
+
+def erasure(
+    sessions: Sequence[str], rows: Mapping[str, int], blobs: int, versions: int, shared: int, proof: Scanned
+) -> Section:
+    """What was erased, and the proof that it is gone."""
+    gone = ", ".join(f"{numbers.count(n)} of {table}" for table, n in rows.items()) or "none"
+    asked = ", ".join(f"{numbers.count(n)} {kind}s" for kind, n in proof.looked_for.items()) or "nothing"
+    notes = []
+    if shared:
+        notes.append(
+            f"{numbers.count(shared)} source records are also in sessions that stay, as copies; their text stays there."
+        )
+    tables: tuple[Table, ...] = ()
+    if proof.found:
+        head = (Column(head="still found", name=True),)
+        tables = (Table(caption="Not gone", columns=head, rows=tuple((clean(f),) for f in proof.found)),)
+    return Section(
+        heading="Erased" if not proof.found else "Erased, but not everywhere",
+        paragraphs=(
+            f"{numbers.count(len(sessions))} sessions; rows: {gone}; {numbers.count(blobs)} blobs. "
+            f"{numbers.count(versions)} earlier data versions can no longer be read.",
+            f"Proof: every byte of the store was read ({numbers.count(proof.files)} files, "
+            f"{numbers.count(proof.bytes)} bytes, and {numbers.count(proof.unpacked_bytes)} characters unpacked from "
+            f"them) for {asked}: found {numbers.count(len(proof.found))}.",
+        ),
+        tables=tables,
+        notes=tuple(notes),
+    )
+
+
+def consents(found: Sequence[Consent]) -> Section:
+    """Consents on record."""
+    head = (
+        Column(head="subject", name=True),
+        Column(head="purposes"),
+        Column(head="basis"),
+        Column(head="given (UTC)"),
+        Column(head="withdrawn (UTC)"),
+    )
+    rows = tuple(
+        (name(c.subject), ", ".join(c.purposes) or "none", clean(c.basis or "-"), _time(c.time) or "-",
+         _time(c.withdrawn) or "-")
+        for c in found
+    )  # fmt: skip
+    return Section(heading="Consent", tables=(Table(caption=f"{len(rows)} on record", columns=head, rows=rows),))

@@ -11,7 +11,7 @@ from seatrial.canon import canonical
 from seatrial.errors import FormatError
 from seatrial.ingest import otlp_protobuf
 from seatrial.ingest.jsontext import BadJSON, loads
-from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.spans import Span
 from seatrial.server.body import Refused
 from seatrial.server.spool import Encoding

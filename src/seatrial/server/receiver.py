@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from seatrial.server.conversations import Conversations, sessions_of
 from seatrial.server.otlp import decode
 from seatrial.server.settings import ServerSettings
 from seatrial.server.spool import Encoding, Entry, Request, Spool
-from seatrial.store import Store
+from seatrial.store import Store, expire
 
 SPOOL = "spool"
 """The spool's folder in the store."""
@@ -26,6 +27,7 @@ SPOOL = "spool"
 _CHUNK_BYTES = 32 * 1024 * 1024
 _CHUNK_CONVERSATIONS = 128
 _TICK_S = 0.2
+_EXPIRE_S = 3600.0
 _LONGEST = 10
 """A conversation that never falls quiet is committed after so many times `commit_after`."""
 
@@ -60,11 +62,15 @@ class Receiver:
         redact: bool = True,
         assignments: Assignments | None = None,
         user: str | None = None,
+        retention_days: int | None = None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.counts = Counts()
         self._settings = settings
         self._say = say
+        self._store = store
+        self._retention_days = retention_days
+        self._expired_at = -math.inf
         self._live = Live(store, redact=redact, assignments=assignments, user=user)
         self._conversations = Conversations()
         self._decoding = threading.Lock()
@@ -132,12 +138,17 @@ class Receiver:
             "problems": self._conversations.problems(),
         }
 
-    def close(self) -> None:
-        """Commit what waits, and let the spool go. Nothing is lost if this is never called."""
+    def close(self, *, empty: bool = False) -> None:
+        """Commit what waits, and let the spool go. Nothing is lost if this is never called.
+
+        With `empty`, nothing stays in the spool: not what open conversations may yet need, nor what could not be kept.
+        """
         self._stopping.set()
         self._committer.join()
         try:
             self._commit(quiet=0.0)
+            if empty:
+                self._spool.clear()
         finally:
             self._spool.close()
 
@@ -149,6 +160,7 @@ class Receiver:
             try:
                 self._commit(quiet=self._settings.commit_after)
                 self._settle()
+                self._expire()
                 pause = _TICK_S
             except (SeatrialError, OSError) as error:
                 self._say(f"not committed yet, trying again: {error}")
@@ -186,6 +198,14 @@ class Receiver:
                     groups[at].append(span)
         return groups
 
+    def _expire(self) -> None:
+        now = time.monotonic()
+        if self._retention_days is not None and now - self._expired_at > _EXPIRE_S:
+            self._expired_at = now
+            done = expire(self._store, self._retention_days)
+            if done is not None:
+                self._say(f"{len(done.sessions)} sessions were kept for {self._retention_days} days and are erased")
+
     def _settle(self) -> None:
         settings = self._settings
         crowded = self._spool.size > settings.max_spool * 3 // 4
@@ -197,6 +217,22 @@ class Receiver:
         ):
             if self._spool.drop(segment):
                 self._conversations.forget(segment)
+
+
+def drain(store: Store, *, redact: bool = True) -> list[str]:
+    """Commit what a receiver left in the spool and empty it; returns what could not be kept, and is gone.
+
+    Raises:
+        StoreError: a receiver is running on this store.
+    """
+    if not (store.path / SPOOL).is_dir():
+        return []
+    receiver = Receiver(store, redact=redact)
+    try:
+        receiver.close(empty=True)
+    finally:
+        problems = receiver.status()["problems"]
+    return problems if isinstance(problems, list) else []
 
 
 _Due = tuple[list[Entry], frozenset[str]]
@@ -216,4 +252,4 @@ def _chunks(due: list[_Due]) -> Iterator[list[_Due]]:
         yield chunk
 
 
-__all__ = ["SPOOL", "Counts", "Receiver"]
+__all__ = ["SPOOL", "Counts", "Receiver", "drain"]

@@ -27,6 +27,7 @@ def serve(
     redact: bool = True,
     assignments: Assignments | None = None,
     user: str | None = None,
+    retention_days: int | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, object]:
     """Receive until SIGINT or SIGTERM; then commit what was received, and return what was done (`Counts`).
@@ -48,7 +49,9 @@ def serve(
     listening = _listen(host, port)
     where = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}/v1/traces"
     with listening:
-        receiver = Receiver(store, settings, redact=redact, assignments=assignments, user=user, say=say)
+        receiver = Receiver(
+            store, settings, redact=redact, assignments=assignments, user=user, retention_days=retention_days, say=say
+        )
         web = app.make(receiver, settings, token, ready=lambda: say(f"receiving on {where}"))
         config = uvicorn.Config(
             web,

@@ -160,6 +160,18 @@ class Spool:
         self._path(segment).unlink(missing_ok=True)
         return True
 
+    def clear(self) -> None:
+        """Remove every segment. Whoever still wants to put something must wait until this is done."""
+        with self._guard:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+            for path in self.folder.glob("*.spool"):
+                path.unlink()
+            self._sizes.clear()
+            self._unnoted.clear()
+        sync_path(self.folder)
+
     def rotate(self) -> None:
         """Let the next request begin a new segment, so that the present one can be dropped."""
         with self._guard:

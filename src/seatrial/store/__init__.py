@@ -1,7 +1,7 @@
 """Records to disk and back: redacted traces as blobs, their numbers as tables, one version log over both."""
 
 from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
-from seatrial.store.erase import Erasure, erase
+from seatrial.store.erase import Erasure, erase, expire
 from seatrial.store.rows import frames, session_row, step_rows
 from seatrial.store.scan import Proof
 from seatrial.store.store import FORMAT, Store, temporary_store
@@ -16,6 +16,7 @@ __all__ = [
     "Verification",
     "consents",
     "erase",
+    "expire",
     "frames",
     "permission",
     "session_row",

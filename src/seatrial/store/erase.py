@@ -48,11 +48,17 @@ class _Marker(msgspec.Struct):
 
 
 def erase(
-    store: Store, sessions: Sequence[str], *, subjects: Sequence[str] = (), progress: Progress | None = None
+    store: Store,
+    sessions: Sequence[str],
+    *,
+    subjects: Sequence[str] = (),
+    remembered: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Erasure:
     """Erase sessions, with their sub-agents, and the consent of `subjects`; then prove that they are gone.
 
-    Every earlier data version can no longer be read afterwards, whoever it is about.
+    Every earlier data version can no longer be read afterwards, whoever it is about. `remembered` are ids that stay
+    on record as subjects of a withdrawn consent.
 
     Raises:
         StoreError: the store is locked or damaged.
@@ -74,7 +80,7 @@ def erase(
         say(1, 3, "erasing")
         _finish(store)
         say(2, 3, "erasing")
-        proof = scan(store.path, wanted_for.ids)
+        proof = scan(store.path, {k: [i for i in ids if i not in remembered] for k, ids in wanted_for.ids.items()})
         say(3, 3, "erasing")
     return Erasure(
         sessions=tuple(wanted),
@@ -122,6 +128,18 @@ def before(store: Store, moment: float) -> tuple[list[str], int]:
     both = pl.concat([ended, attempts.join(ended, on="session", how="anti")])
     old = both.filter(pl.col("at") < moment)["session"].sort().to_list()
     return old, int(both["at"].null_count())
+
+
+def expire(store: Store, days: int, now: float | None = None) -> Erasure | None:
+    """Erase what ended more than `days` days ago; None when there is nothing of the kind.
+
+    Raises:
+        StoreError: the store is locked or damaged.
+    """
+    moment = (time.time() if now is None else now) - days * 86_400
+    with store.writing():
+        old, _ = before(store, moment)
+        return erase(store, old) if old else None
 
 
 class _Wanted(msgspec.Struct):

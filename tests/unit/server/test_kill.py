@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from seatrial.ingest.otlp import spans_of
+from seatrial.ingest.otlp_spans import spans_of
 from seatrial.intake.live import Live
 from seatrial.records.tables import SESSIONS, STEPS
 from seatrial.store import Store
