@@ -11,7 +11,7 @@ from seatrial.errors import EvidenceError
 from seatrial.gate.needs import needs
 from seatrial.gate.noninferiority import TOLERANCE, Tested, compare, exact_attempts
 from seatrial.gate.population import Findings, compare_population
-from seatrial.gate.runs import RESOURCES, Better, Kind, MetricRuns, Run
+from seatrial.gate.runs import PASSED, RESOURCES, SCORE, Better, Kind, MetricRuns, Run
 from seatrial.gate.samples import Sample, pair
 from seatrial.gate.settings import GateSettings, checked
 from seatrial.records import Comparison, Estimate, GateVerdict, MetricRow, RegressedTask
@@ -24,6 +24,10 @@ INTERVAL = 0.90
 
 _NOT_THE_AGENT = ("simulator", "environment", "world", "suite")
 """Parts of a fingerprint that the agent runs against."""
+
+
+SLIGHT_S = 1.0
+"""Watched latency is the machine's as much as the agent's: a growth of less than a second is nobody's review."""
 
 
 class Look(NamedTuple):
@@ -122,7 +126,9 @@ def measure(
 ) -> list[Measured]:
     """Samples and tests of every metric of the baseline and of the settings."""
     names = list(dict.fromkeys([*baseline.metrics, *settings.metrics]))
-    return [_measure(n, baseline, candidate, findings.common, settings, refused.get(n)) for n in names]
+    found = [_measure(n, baseline, candidate, findings.common, settings, refused.get(n)) for n in names]
+    # The outcome first, cost and latency last; where a run came from does not change the order.
+    return sorted(found, key=lambda m: (m.kind != "quality", m.metric not in (PASSED, SCORE), m.metric))
 
 
 def _measure(
@@ -201,6 +207,9 @@ def _row(m: Measured, p: float, p_holm: float, passes: bool | None, settings: Ga
         verdict = "REGRESSION" if regressed else "PASS" if holds else "INCONCLUSIVE"
     if verdict == "REGRESSION" and m.kind != "quality":
         verdict = "REVIEW"
+    slight = m.kind == "latency" and m.metric not in settings.metrics
+    if verdict == "REVIEW" and slight and m.sample.candidate - m.sample.baseline < SLIGHT_S:
+        verdict = "PASS"
     need = needs(m.sample, m.margin, binary=m.binary, floor=float(t.floor), alpha=settings.alpha)
     undecided = verdict == "INCONCLUSIVE"
     return MetricRow(

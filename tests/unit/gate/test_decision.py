@@ -195,6 +195,15 @@ def test_cost_alone_is_review_and_an_undecided_cost_does_not_withhold_pass() -> 
     assert decide(cheap, dear, tight).verdict != "REVIEW"
 
 
+def test_a_watched_latency_must_grow_by_a_second_and_a_declared_one_need_not() -> None:
+    tasks = suite(30, 30)
+    fast, slower, slow = (run(tasks, latency_s=s) for s in (0.010, 0.015, 2.0))
+    assert decide(fast, slower).verdict == "PASS"
+    assert decide(fast, slow).verdict == "REVIEW"
+    declared = GateSettings(metrics={"latency_s": MetricSettings(margin=0.1)})
+    assert decide(fast, slower, declared).verdict == "REVIEW"
+
+
 def test_an_unknown_price_is_not_zero() -> None:
     tasks = suite(30, 30)
     answer = decide(run(tasks, cost_usd=1.0), run(tasks, cost_usd=0.0))
