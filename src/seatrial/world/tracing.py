@@ -40,17 +40,17 @@ def trace_of(
         "final_hash": transcript.final_hash,
         "stopped": transcript.stopped,
         "failure": transcript.failure,
-        "gates": msgspec.to_builtins(transcript.gates),
+        "gates": _plain(transcript.gates),
     }
     if start is not None:
         held["start_seed"] = start.seed
     if world is not None:
-        held["changes"] = msgspec.to_builtins(world.difference(transcript.start, transcript.final))
+        held["changes"] = _plain(world.difference(transcript.start, transcript.final))
         held["world"] = {
             "name": world.name,
             "version": world.version,
             "volatile": [list(path) for path in world.volatile],
-            "tools": msgspec.to_builtins(world.tools),
+            "tools": _plain(world.tools),
         }
         if agent.tools is None:
             agent = msgspec.structs.replace(agent, tools=tuple(held["world"]["tools"]))
@@ -71,6 +71,11 @@ def trace_of(
         totals=Totals(usage=_usage(transcript), wall=transcript.seconds),
         extra={**held, **(extra or {})},
     )
+
+
+def _plain(records: Any) -> Any:
+    """As plain JSON values: what a stored trace gives back."""
+    return msgspec.json.decode(msgspec.json.encode(records))
 
 
 def _usage(transcript: Transcript) -> Usage:
