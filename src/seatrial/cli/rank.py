@@ -35,7 +35,15 @@ def rank(
         typer.Option(metavar="CSV", help="Who was assigned what: unit, arm, p_<arm>..., [stratum, epoch, time, user]."),
     ] = None,
     outcome: Annotated[str, typer.Option(help="auto, outcome, signals, or a column of the outcomes table.")] = "auto",
-    weights: Annotated[str, typer.Option(help="Preset of the count score: unit or emphasis.")] = "unit",
+    weights: Annotated[
+        str, typer.Option(help="Weights of the count score: unit, emphasis, or a file of 'seatrial weights fit'.")
+    ] = "unit",
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="True outcomes of a random part of the sessions, JSONL.")
+    ] = None,
+    turn_labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labelled turns: imprecise signals leave the headline.")
+    ] = None,
     baseline: Annotated[
         Baseline, typer.Option(help="Compare with the mean over models: every model alike, or by traffic.")
     ] = Baseline.uniform,
@@ -84,8 +92,12 @@ def rank(
     from seatrial.settings import load
 
     preset = {"unit": scoring.UNIT, "emphasis": scoring.EMPHASIS}.get(weights)
+    if preset is None and Path(weights).is_file():
+        from seatrial.flows.weights import load as load_weights
+
+        preset = load_weights(Path(weights))
     if preset is None:
-        raise UsageError(f"no weights named {weights!r}", hint="unit or emphasis")
+        raise UsageError(f"no weights named {weights!r}", hint="unit, emphasis, or a file of 'seatrial weights fit'")
     pairs = dict(_pair(text) for text in where or [])
     store_path = Path(store) if store else None if paths else Path(load().store)
     options = RankOptions(
@@ -107,6 +119,8 @@ def rank(
             store=store_path,
             format=None if format == "auto" else format,
             user=user,
+            labels=labels,
+            turn_labels=turn_labels,
             workers=workers,
             progress=step,
         )

@@ -13,10 +13,12 @@ import polars as pl
 from seatrial import causal, intake, scoring, signals
 from seatrial._version import __version__
 from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows import labels as label_files
 from seatrial.flows import repeats
 from seatrial.flows.extract import extract_store, fingerprint
 from seatrial.records import Dropped, Ranking, Weights
-from seatrial.store import Store, temporary_store
+from seatrial.scoring.heading import MEAN as SIGNALS_MEAN
+from seatrial.store import Store, permission, temporary_store
 
 ProgressFn = Callable[[int, int | None, str], None]
 
@@ -81,6 +83,8 @@ def rank_paths(
     store: Path | None = None,
     format: str | None = None,
     user: str | None = None,
+    labels: Path | None = None,
+    turn_labels: Path | None = None,
     redact: bool = True,
     workers: int | None = None,
     progress: ProgressFn | None = None,
@@ -88,7 +92,9 @@ def rank_paths(
     """Read files or folders and rank the models found.
 
     With `store` None everything happens in a temporary store that is gone afterwards; with a store and no
-    paths the store is ranked as it is.
+    paths the store is ranked as it is. `labels` is a file of session labels, the true outcomes of a random part: the
+    prediction-powered estimate then heads the report (METHODS 3.4d). `turn_labels` is a file of labelled turns: a
+    kind of signal that is not precise on them is left out of the headline (METHODS 2).
 
     Raises:
         EvidenceError: nothing was left to rank; the message lists what was read and why it did not count.
@@ -111,25 +117,41 @@ def rank_paths(
                 progress=progress,
             )
         extract_store(opened, options.weights, workers=workers, progress=progress)
-        ranking = rank_store(opened, options, read)
+        known = label_files.read(labels) if labels is not None else None
+        doubted = label_files.distrusted(signals.evaluate(turn_labels).kinds) if turn_labels is not None else {}
+        ranking = rank_store(opened, options, read, labels=known, without=doubted)
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version)
 
 
-def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | None = None) -> Ranking:
-    """Rank what a store holds; signals must be up to date (`extract_store`)."""
+def rank_store(
+    store: Store,
+    options: RankOptions,
+    read: intake.IngestResult | None = None,
+    *,
+    labels: pl.DataFrame | None = None,
+    without: Mapping[str, str] = {},
+) -> Ranking:
+    """Rank what a store holds; signals must be up to date (`extract_store`).
+
+    `labels` has session, label and probability; `without` names per-signal outcomes that the headline leaves out, with
+    the reason.
+    """
     rows = store.table("outcomes").sort("session").collect()
-    rows, dropped = _eligible(rows, options)
+    allowed, refused = permission(store, "rank").among(rows["session"].to_list())
+    rows, dropped = _eligible(rows.filter(pl.col("session").is_in(allowed)) if refused else rows, options)
+    dropped = [*refused, *dropped]
     if rows.is_empty():
         raise EvidenceError(
             "no session can be ranked" + _why_nothing(dropped, read),
             hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
         )
-    name, value = scoring.headline(rows, options.outcome)
+    name, value = scoring.headline(rows, options.outcome, without=tuple(without))
     keep = rows["session"].implode()
     ranking = causal.rank(
         rows,
         outcome=name,
         value=value,
+        labels=labels,
         conditions=rows.select("session", "agent", "simulator"),
         calls=store.table("calls").filter(pl.col("session").is_in(keep)).collect(),
         corrections=store.table("corrections").filter(pl.col("session").is_in(keep)).collect(),
@@ -144,7 +166,7 @@ def rank_store(store: Store, options: RankOptions, read: intake.IngestResult | N
     )
     return msgspec.structs.replace(
         ranking,
-        dropped=(*dropped, *_skipped(read), *ranking.dropped),
+        dropped=(*dropped, *_skipped(read), *_doubted(name, without), *ranking.dropped),
         repeats=repeats.by_model(rows, options.level),
     )
 
@@ -176,6 +198,12 @@ def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, l
         rows = rows.with_columns(pl.col(options.arm).cast(pl.String).alias("arm"))
     leave_out(pl.col("arm").is_null(), "sessions without a model", "no agent turn, or none that names its model")
     return rows, dropped
+
+
+def _doubted(headline: str, without: Mapping[str, str]) -> list[Dropped]:
+    if headline != SIGNALS_MEAN:
+        return []
+    return [Dropped(what=f"signal {name} in the headline", n=1, why=why) for name, why in sorted(without.items())]
 
 
 def _skipped(read: intake.IngestResult | None) -> list[Dropped]:

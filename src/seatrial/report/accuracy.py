@@ -14,7 +14,7 @@ _SHOWN_CURVE = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def _cell(estimate: Any) -> str | None:
-    if estimate is None:
+    if estimate is None or estimate.value is None:
         return None
     if estimate.low is None:
         return f"{estimate.value:.2f}"
@@ -122,4 +122,53 @@ def accuracy(result: Any) -> Section:
         paragraphs=(f"{numbers.count(result.n_turns)} turns; {said}; {left}.",),
         tables=tuple(tables),
         notes=("intervals treat the turns of one source as one cluster; confidences are strengths to threshold",),
+    )
+
+
+def agreement(result: Any) -> Section:
+    """How two annotators agree (`flows.label.Agreement`)."""
+    rows = tuple((_plain(label), None if k is None else _cell(k)) for label, k in result.kappa.items())
+    return Section(
+        heading="How two annotators agree",
+        paragraphs=(f"{numbers.count(result.n)} items labelled by both; the same labels on {result.same:.2f}.",),
+        tables=(
+            Table(caption="Cohen's kappa", columns=(Column(head="label"), Column(head="kappa", right=True)), rows=rows),
+        ),
+    )
+
+
+def weights(run: Any) -> Section:
+    """Fitted weights, their worth, and how the board moves with them (`flows.weights.WeightsRun`)."""
+    fitted, stable = run.fitted, run.stability
+    rows = tuple((_plain(w.kind), _cell(w)) for w in fitted.intervals)
+    worth = (
+        ("fitted", _share(fitted.auc), _share(fitted.log_loss)),
+        ("unit", _share(fitted.unit_auc), _share(fitted.unit_log_loss)),
+    )
+    boards = tuple((b.weights, " > ".join(name(m) for m in b.order)) for b in stable.boards)
+    top = ", ".join(f"{name(m)} {share:.0%}" for m, share in sorted(stable.top.items(), key=lambda p: (-p[1], p[0])))
+    text = [f"{fitted.n_labels} labelled sessions of {fitted.n_users} users; weights: {fitted.weights.name}."]
+    if run.unknown:
+        text.append(f"{run.unknown} labels belong to sessions that are not here.")
+    return Section(
+        heading="Weights of the count score",
+        paragraphs=(*text, f"First in {stable.draws} weight draws ({stable.drawn_from}): {top}."),
+        tables=(
+            Table(
+                caption="Weights, scaled to sum to 5",
+                columns=(Column(head="signal"), Column(head="weight", right=True)),
+                rows=rows,
+            ),
+            Table(
+                caption="Out of fold, users left out",
+                columns=(Column(head="weights"), Column(head="AUC", right=True), Column(head="log loss", right=True)),
+                rows=worth,
+            ),
+            Table(
+                caption="Order of models by the count score",
+                columns=(Column(head="weights"), Column(head="order", name=True)),
+                rows=boards,
+            ),
+        ),
+        notes=tuple(fitted.why),
     )

@@ -1,0 +1,146 @@
+"""`seatrial label`: give labels at the keyboard, hand them out and take them in, compare two annotators."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seatrial.cli import output
+from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
+
+if TYPE_CHECKING:
+    from seatrial.flows.label import Item
+
+
+class Unit(enum.StrEnum):
+    """What is labelled."""
+
+    turn = "turn"
+    action = "action"
+    output = "output"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    group = typer.Typer(invoke_without_command=True)
+    group.callback()(label)
+    group.command("agreement")(agreement)
+    app.add_typer(group, name="label")
+
+
+def label(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Answers are appended here.")] = Path("labels.jsonl"),
+    unit: Annotated[Unit, typer.Option(help="Human turns, agent actions, or final outputs.")] = Unit.turn,
+    annotator: Annotated[str, typer.Option(help="Who labels.")] = "me",
+    n: Annotated[int, typer.Option(min=1, help="About how many items the queue holds.")] = 100,
+    random_share: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share drawn at random; the rest is what detectors are unsure of.")
+    ] = 0.5,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the queue as JSONL instead of asking.")
+    ] = None,
+    take: Annotated[
+        Path | None, typer.Option("--import", metavar="FILE", help="Take answers from a JSONL file instead of asking.")
+    ] = None,
+    store: StoreOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Label turns, actions or outputs of stored sessions; stop with q and go on later with the same command.
+
+    Models are not shown. Every item's chance of being drawn is recorded with its label.
+
+    Examples:
+
+      seatrial label --n 200 --annotator ana
+
+      seatrial label --unit output --export queue.jsonl
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from seatrial.flows import label as flow
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    if take is not None:
+        new = 0
+        have = {(a.id, a.annotator) for a in flow.read_answers(out)}
+        for answer in flow.read_answers(take):
+            if (answer.id, answer.annotator) not in have:
+                flow.save(out, answer)
+                new += 1
+        _end({"imported": new, "file": str(out)}, f"{new} answers taken into {out}", as_json)
+        return
+    opened = Store.open(store or load().store)
+    waiting = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
+    if export is not None:
+        import msgspec
+
+        export.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in waiting))
+        _end({"exported": len(waiting), "file": str(export)}, f"{len(waiting)} items written to {export}", as_json)
+        return
+    screen = output.console()
+    given = flow.ask(
+        waiting, out, annotator, _show, lambda: _key(as_json), lambda text: screen.print(text, markup=False)
+    )
+    held = len([a for a in flow.read_answers(out) if a.annotator == annotator])
+    result = {"answered": given, "held": held, "queue": len(waiting), "file": str(out)}
+    _end(result, f"{given} answers now, {held} in {out}", as_json)
+
+
+def _show(item: Item, place: int, total: int) -> None:
+    from seatrial.flows.label import KEYS
+    from seatrial.report.text import visible
+
+    keys = ", ".join(f"{k} {v}" for k, v in KEYS[item.unit].items())
+    lines = [
+        f"\n{place} of {total}",
+        "  before: " + visible(" ".join(item.before.split())),
+        "",
+        visible(item.shown),
+        "",
+    ]
+    sys.stderr.write("\n".join([*lines, f"{keys}; s skip, q stop"]) + "\n")
+
+
+def _key(quiet: bool) -> str:
+    if not quiet:
+        sys.stderr.write("> ")
+        sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+def _end(result: dict[str, object], text: str, as_json: bool) -> None:
+    if as_json:
+        output.emit("label", result)
+    else:
+        output.console().print(text, markup=False)
+
+
+def agreement(
+    first: Annotated[Path, typer.Argument(metavar="FILE", help="One annotator's answers.")],
+    second: Annotated[Path, typer.Argument(metavar="FILE", help="The other's.")],
+    level: LevelOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Cohen's kappa of two annotators, label by label, on the items that both answered.
+
+    Example: seatrial label agreement ana.jsonl ben.jsonl
+    """
+    from seatrial.flows import label as flow
+
+    result = flow.agreement(flow.read_answers(first), flow.read_answers(second), level=level)
+    if as_json:
+        output.emit("label agreement", result)
+        return
+    from seatrial.report import accuracy
+
+    output.show(accuracy.agreement(result))

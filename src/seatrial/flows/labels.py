@@ -1,0 +1,84 @@
+"""Files of session labels, and which signals the labelled turns forbid to trust (METHODS 2, 3.4d)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from seatrial.errors import InputError
+
+JUDGES: dict[str, tuple[str, ...]] = {
+    "confirmation": ("confirmed_success",),
+    "praise": ("praise_over_complaint",),
+    "complaint": ("praise_over_complaint",),
+    "correction": ("steerability",),
+}
+"""The per-signal outcomes that rest on a kind."""
+
+
+class SessionLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """One labelled session: `label` in [0, 1], the recorded chance of being labelled, and who labelled it."""
+
+    session: str
+    label: float
+    probability: float = 1.0
+    annotator: str | None = None
+
+
+def read(path: Path) -> pl.DataFrame:
+    """A label file (JSONL: ``session``, ``label``, optional ``probability``) as session, label, probability.
+
+    A session labelled by several annotators gets their mean.
+
+    Raises:
+        InputError: the file cannot be read, or a line is no label (file and line are named).
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read the labels: {error.strerror}", file=str(path)) from error
+    decoder = msgspec.json.Decoder(SessionLabel, strict=False)
+    rows = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"not a session label: {error}", hint='expected {"session": ..., "label": 0 or 1}', file=str(path),
+                line=number,
+            ) from error  # fmt: skip
+        if not 0 <= row.label <= 1 or not 0 < row.probability <= 1:
+            raise InputError(
+                "label must lie in [0, 1] and probability in (0, 1]", hint="see docs/how-to/label.md", file=str(path),
+                line=number,
+            )  # fmt: skip
+        rows.append((row.session, row.label, row.probability))
+    if not rows:
+        raise InputError("no labels in this file", hint='one {"session": ..., "label": ...} a line', file=str(path))
+    table = pl.DataFrame(rows, schema=["session", "label", "probability"], orient="row")
+    return table.group_by("session").agg(pl.col("label").mean(), pl.col("probability").min()).sort("session")
+
+
+def distrusted(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Per-signal outcomes to leave out of the headline, with the reason: a kind that they rest on has a precision
+    whose lower bound is under one half, or no labels at all (METHODS 2). `kinds` as `signals.evaluate` gives them."""
+    out: dict[str, str] = {}
+    for kind, outcomes in JUDGES.items():
+        row = kinds.get(kind)
+        precision = row["precision"] if row is not None else None
+        if precision is None:
+            why = f"no labelled turn was found to be a {kind}"
+        elif precision.low is None or precision.low < 0.5:
+            shown = "unknown" if precision.low is None else f"{precision.low:.2f}"
+            why = f"the precision of {kind} may be as low as {shown}"
+        else:
+            continue
+        for outcome in outcomes:
+            out[outcome] = f"{out[outcome]}; {why}" if outcome in out else why
+    return out
