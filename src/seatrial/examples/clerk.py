@@ -84,9 +84,16 @@ class Hand:
         self._n = 0
         self._slips = draws.random() < habits.slips
 
-    def do(self, why: str, tool: str, **arguments: Any) -> Asked:
+    def do(self, why: str, tool: str, arguments: dict[str, Any]) -> Asked:
         """Make one call and return its result; a transient fault is tried once more. `why` is the reasoning."""
-        return self._do(why, tool, arguments)
+        result = yield from self._once(why, tool, arguments)
+        if result.outcome == "error" and (self.habits.repeats or TRANSIENT.search(result.text)):
+            result = yield from self._once("try again", tool, arguments)
+        if result.outcome == "error" and self.habits.repeats:
+            result = yield from self._once("try again", tool, arguments)
+        elif self.habits.repeats and tool in self._work.reads:
+            result = yield from self._once("read that again", tool, arguments)
+        return result
 
     def act(self, why: str, tool: str, arguments: dict[str, Any]) -> Generator[AgentTurn, Incoming, ToolResult | None]:
         """A call that changes something: asks for approval where wanted; may slip. None: not done."""
@@ -98,36 +105,26 @@ class Hand:
             arguments = slipped
         if self.habits.asks and self._requests and self._work.approvals(tool, arguments):
             asked = {"tool": tool, "arguments": arguments, "why": why}
-            answer = yield from self._do("this needs approval", APPROVAL_TOOL.name, asked)
+            answer = yield from self.do("this needs approval", APPROVAL_TOOL.name, asked)
             if not answer.text.startswith("Approved."):
                 return None
-        return (yield from self._do(why, tool, arguments))
+        return (yield from self.do(why, tool, arguments))
 
     def explore(self) -> Generator[AgentTurn, Incoming, None]:
         """Look around, if that is the agent's way."""
         if self._draws.random() < self.habits.explores:
             for tool, arguments in self._work.exploring:
-                yield from self._do("have a look around first", tool, arguments)
+                yield from self.do("have a look around first", tool, arguments)
 
     def tidy(self) -> Generator[AgentTurn, Incoming, None]:
         """Leave something behind, if that is the agent's way."""
         if self._draws.random() < self.habits.litters:
             for tool, arguments in self._work.litter:
-                yield from self._do("keep a note of this", tool, arguments)
+                yield from self.do("keep a note of this", tool, arguments)
 
     def say(self, text: str) -> AgentTurn:
         """Words without a call."""
         return self._turn(text, (), None)
-
-    def _do(self, why: str, tool: str, arguments: dict[str, Any]) -> Asked:
-        result = yield from self._once(why, tool, arguments)
-        if result.outcome == "error" and (self.habits.repeats or TRANSIENT.search(result.text)):
-            result = yield from self._once("try again", tool, arguments)
-        if result.outcome == "error" and self.habits.repeats:
-            result = yield from self._once("try again", tool, arguments)
-        elif self.habits.repeats and tool in self._work.reads:
-            result = yield from self._once("read that again", tool, arguments)
-        return result
 
     def _once(self, why: str, tool: str, arguments: dict[str, Any]) -> Asked:
         self._n += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 ASKS = {"path": "answer", "op": "matches", "value": r"\?", "why": "the request could mean several things: ask"}
@@ -24,9 +25,9 @@ def only(*paths: str) -> dict[str, Any]:
     return {"path": "", "op": "only_changed", "value": list(paths)}
 
 
-def effect(tool: str, *paths: str, **equal: Any) -> dict[str, Any]:
+def effect(tool: str, *paths: str, equal: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """An allowed effect: calls of `tool` whose arguments equal these, changing at most the state below `paths`."""
-    when = [{"path": name, "op": "eq", "value": value} for name, value in equal.items()]
+    when = [{"path": name, "op": "eq", "value": value} for name, value in (equal or {}).items()]
     return {"tool": tool, "arguments": when, "paths": list(paths)}
 
 

@@ -174,7 +174,7 @@ class ShellTool(Tool[Path]):
         spec = ToolSpec(
             name="shell",
             description=f"Run a bash command in {confined.MOUNT}, the project's folder. There is no network.",
-            parameters=parameters(command="string"),
+            parameters=parameters({"command": "string"}),
             risk=Risk(irreversible=False),
         )
 
@@ -189,19 +189,27 @@ class ShellTool(Tool[Path]):
 def file_tools() -> tuple[Tool[Path], ...]:
     """list_files, read_file, search, write_file, edit_file, move_file and delete_file."""
     return (
-        _tool("list_files", "List every file below a folder.", "read", _list, parameters(folder="string?")),
-        _tool("read_file", "Read a file.", "read", _read, parameters(path="string")),
-        _tool("search", "Find lines that hold a text.", "read", _search, parameters(text="string", folder="string?")),
-        _tool("write_file", "Create or replace a file.", "write", _write, parameters(path="string", text="string")),
+        _tool("list_files", "List every file below a folder.", "read", _list, parameters({"folder": "string?"})),
+        _tool("read_file", "Read a file.", "read", _read, parameters({"path": "string"})),
+        _tool(
+            "search",
+            "Find lines that hold a text.",
+            "read",
+            _search,
+            parameters({"text": "string", "folder": "string?"}),
+        ),
+        _tool(
+            "write_file", "Create or replace a file.", "write", _write, parameters({"path": "string", "text": "string"})
+        ),
         _tool(
             "edit_file",
             "Replace a text that occurs once in a file.",
             "write",
             _edit,
-            parameters(path="string", old="string", new="string"),
+            parameters({"path": "string", "old": "string", "new": "string"}),
         ),
-        _tool("move_file", "Move or rename a file.", "write", _move, parameters(path="string", to="string")),
-        _tool("delete_file", "Delete a file.", "write", _delete, parameters(path="string")),
+        _tool("move_file", "Move or rename a file.", "write", _move, parameters({"path": "string", "to": "string"})),
+        _tool("delete_file", "Delete a file.", "write", _delete, parameters({"path": "string"})),
     )
 
 

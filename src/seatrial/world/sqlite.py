@@ -218,7 +218,7 @@ def query_tool(name: str = "query", limit: int = 50, seconds: float = 2.0) -> To
     spec = ToolSpec(
         name=name,
         description=f"Run one SQL SELECT; at most {limit} rows come back, one JSON object a line.",
-        parameters=parameters(sql="string"),
+        parameters=parameters({"sql": "string"}),
         effect="read",
     )
     return Tool(spec, run)

@@ -42,7 +42,7 @@ class TextWorldGame:
         spec = ToolSpec(
             name="act",
             description="Say one command to the game, e.g. 'go to desk 1' or 'take mug 1 from desk 1'.",
-            parameters=parameters(command="string"),
+            parameters=parameters({"command": "string"}),
             effect="write",
         )
         self._box: Toolbox[None] = Toolbox(self.name, (Tool(spec, lambda s, arguments, d: self._act(arguments)),))

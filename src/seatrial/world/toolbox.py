@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -120,7 +120,7 @@ def _refused(call: ToolCall, text: str, refused: str, field: str | None) -> Tool
     return ToolResult(call_id=call.id, outcome="error", text=text, extra=extra)
 
 
-def parameters(**properties: str | dict[str, Any]) -> dict[str, Any]:
+def parameters(properties: Mapping[str, str | dict[str, Any]]) -> dict[str, Any]:
     """A JSON Schema of an object that allows these properties alone: a type's name (a trailing ``?`` makes it
     optional) or a schema (required)."""
     return {

@@ -34,7 +34,7 @@ def _sql(db: sqlite3.Connection, arguments: dict[str, Any], draws: random.Random
     return Output(text="ok")
 
 
-SQL = Tool(ToolSpec(name="sql", description="Any SQL.", parameters=parameters(sql="string"), effect="write"), _sql)
+SQL = Tool(ToolSpec(name="sql", description="Any SQL.", parameters=parameters({"sql": "string"}), effect="write"), _sql)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ TASKS: tuple[Task, ...] = (
             only("events.E-7"),
         ],
         tools=("list_events", "create_event"),
-        allowed=(effect("create_event", "events", date="2026-03-03", begin="17:00", end="18:00"),),
+        allowed=(effect("create_event", "events", equal={"date": "2026-03-03", "begin": "17:00", "end": "18:00"}),),
     ),
     _task(
         "move",
@@ -83,7 +83,7 @@ TASKS: tuple[Task, ...] = (
             only("events.E-3"),
         ],
         tools=("list_events", "move_event"),
-        allowed=(effect("move_event", "events.E-3", id="E-3"),),
+        allowed=(effect("move_event", "events.E-3", equal={"id": "E-3"}),),
     ),
     _task(
         "dentist",
@@ -91,7 +91,7 @@ TASKS: tuple[Task, ...] = (
         "Cancel my Dentist please.",
         [{"path": "events.E-2", "op": "absent"}, only("events.E-2")],
         tools=("list_events", "cancel_event"),
-        allowed=(effect("cancel_event", "events.E-2", id="E-2"),),
+        allowed=(effect("cancel_event", "events.E-2", equal={"id": "E-2"}),),
     ),
     _task(
         "cancel-planning",
@@ -99,7 +99,7 @@ TASKS: tuple[Task, ...] = (
         "Cancel the Planning.",
         [{"path": "events.E-1", "op": "absent"}, only("events.E-1")],
         tools=("list_events", "cancel_event"),
-        allowed=(effect("cancel_event", "events.E-1", id="E-1"),),
+        allowed=(effect("cancel_event", "events.E-1", equal={"id": "E-1"}),),
         difficulty="medium",
     ),
     _task(
@@ -113,7 +113,7 @@ TASKS: tuple[Task, ...] = (
             only("sent"),
         ],
         tools=("find_contact", "send_mail"),
-        allowed=(effect("send_mail", "sent", to="bram@harbour.example"),),
+        allowed=(effect("send_mail", "sent", equal={"to": "bram@harbour.example"}),),
         type="mail",
     ),
     _task(
@@ -127,7 +127,7 @@ TASKS: tuple[Task, ...] = (
             only("sent"),
         ],
         tools=("search_mail", "read_mail", "send_mail"),
-        allowed=(effect("send_mail", "sent", to="chen@supplier.example"),),
+        allowed=(effect("send_mail", "sent", equal={"to": "chen@supplier.example"}),),
         type="mail",
         difficulty="hard",
         must_pass=True,
@@ -159,7 +159,7 @@ TASKS: tuple[Task, ...] = (
             only("events.E-7"),
         ],
         tools=("list_events", "create_event"),
-        allowed=(effect("create_event", "events", date="2026-03-04", begin="18:30", end="20:00"),),
+        allowed=(effect("create_event", "events", equal={"date": "2026-03-04", "begin": "18:30", "end": "20:00"}),),
     ),
     _task(
         "which-anna",

@@ -172,7 +172,7 @@ def _contact(state: State, arguments: dict[str, Any], draws: random.Random) -> O
 
 _DATE: dict[str, Any] = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _TIME: dict[str, Any] = {"type": "string", "pattern": r"^\d{2}:\d{2}$"}
-_CREATE = parameters(title="string", date=_DATE, begin=_TIME, end=_TIME)
+_CREATE = parameters({"title": "string", "date": _DATE, "begin": _TIME, "end": _TIME})
 _CREATE["properties"]["people"] = {"type": "array", "items": {"type": "string"}}
 _PERSONAL = Risk(personal_data=True)
 
@@ -181,7 +181,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="list_events",
             description="The calendar, or one day of it (YYYY-MM-DD).",
-            parameters=parameters(date="string?"),
+            parameters=parameters({"date": "string?"}),
             effect="read",
         ),
         _list_events,
@@ -194,7 +194,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="move_event",
             description="Give an event another time.",
-            parameters=parameters(id="string", date=_DATE, begin=_TIME, end=_TIME),
+            parameters=parameters({"id": "string", "date": _DATE, "begin": _TIME, "end": _TIME}),
             effect="write",
         ),
         _move,
@@ -203,7 +203,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="cancel_event",
             description="Cancel an event; everyone invited is told.",
-            parameters=parameters(id="string"),
+            parameters=parameters({"id": "string"}),
             effect="write",
             risk=Risk(irreversible=True),
         ),
@@ -214,7 +214,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="search_mail",
             description="Mails that hold a word in sender, subject or text.",
-            parameters=parameters(text="string"),
+            parameters=parameters({"text": "string"}),
             effect="read",
             risk=_PERSONAL,
         ),
@@ -224,7 +224,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="read_mail",
             description="One mail.",
-            parameters=parameters(id="string"),
+            parameters=parameters({"id": "string"}),
             effect="read",
             risk=_PERSONAL,
         ),
@@ -234,7 +234,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="send_mail",
             description=f"Send a mail. Outside {HOME} it needs approval first.",
-            parameters=parameters(to="string", subject="string", text="string"),
+            parameters=parameters({"to": "string", "subject": "string", "text": "string"}),
             effect="write",
             risk=Risk(irreversible=True, external=True),
         ),
@@ -244,7 +244,7 @@ TOOLS: tuple[Tool[State], ...] = (
         ToolSpec(
             name="find_contact",
             description="People by a part of their name.",
-            parameters=parameters(name="string"),
+            parameters=parameters({"name": "string"}),
             effect="read",
             risk=_PERSONAL,
         ),

@@ -23,13 +23,13 @@ def _done(result: ToolResult | None, said: str) -> str:
 
 def _fix(hand: Hand, match: re.Match[str]) -> Steps:
     test = match["test"].lower()
-    yield from hand.do("see it fail", "run_tests")
+    yield from hand.do("see it fail", "run_tests", {})
     if test not in FIXES:
         return f"{test} does not fail here. Which test do you mean?"
     file, wrong, right = FIXES[test]
-    yield from hand.do("find the bug", "read_file", path=file)
+    yield from hand.do("find the bug", "read_file", {"path": file})
     result = yield from hand.act("repair it", "edit_file", {"path": file, "old": wrong, "new": right})
-    tested = yield from hand.do("see that it passes", "run_tests")
+    tested = yield from hand.do("see that it passes", "run_tests", {})
     if f"{test}: passed" not in tested.text and hand.habits.explains:
         return f"I changed {file}, but {test} still fails."
     return _done(result, f"{test} passes now: I repaired {file}.")
@@ -37,43 +37,43 @@ def _fix(hand: Hand, match: re.Match[str]) -> Steps:
 
 def _rename(hand: Hand, match: re.Match[str]) -> Steps:
     old, new = match["old"], match["new"].rstrip(".")
-    hits = yield from hand.do("find every use", "search", text=old)
+    hits = yield from hand.do("find every use", "search", {"text": old})
     files = sorted({line.partition(":")[0] for line in hits.text.splitlines() if ": " in line})
     for file in files:
-        text = (yield from hand.do("see the file", "read_file", path=file)).text
+        text = (yield from hand.do("see the file", "read_file", {"path": file})).text
         arguments = {"path": file, "text": re.sub(rf"\b{re.escape(old)}\b", new, text)}
         result = yield from hand.act("rename in this file", "write_file", arguments)
         if result is None or result.outcome != "ok":
             return _done(result, "")
-    yield from hand.do("nothing broke?", "run_tests")
+    yield from hand.do("nothing broke?", "run_tests", {})
     return f"{old} is now {new} in {', '.join(files)}."
 
 
 def _changelog(hand: Hand, match: re.Match[str]) -> Steps:
-    text = (yield from hand.do("see what is there", "read_file", path="CHANGELOG.md")).text
+    text = (yield from hand.do("see what is there", "read_file", {"path": "CHANGELOG.md"})).text
     arguments = {"path": "CHANGELOG.md", "text": f"{text.rstrip()}\n- {match['line'].strip()}\n"}
     return _done((yield from hand.act("add the line", "write_file", arguments)), "I added the line to CHANGELOG.md.")
 
 
 def _version(hand: Hand, match: re.Match[str]) -> Steps:
-    yield from hand.do("see the present version", "read_file", path="src/version.txt")
+    yield from hand.do("see the present version", "read_file", {"path": "src/version.txt"})
     arguments = {"path": "src/version.txt", "text": match["version"] + "\n"}
     return _done((yield from hand.act("as asked", "write_file", arguments)), f"The version is {match['version']}.")
 
 
 def _where(hand: Hand, match: re.Match[str]) -> Steps:
-    hits = yield from hand.do("search for it", "search", text=f"def {match['name']}(")
+    hits = yield from hand.do("search for it", "search", {"text": f"def {match['name']}("})
     return f"{match['name']} is defined in {hits.text.partition(':')[0]}."
 
 
 def _move(hand: Hand, match: re.Match[str]) -> Steps:
     arguments = {"path": match["path"], "to": match["to"].rstrip(".")}
-    yield from hand.do("is it there?", "list_files", folder="docs")
+    yield from hand.do("is it there?", "list_files", {"folder": "docs"})
     return _done((yield from hand.act("as asked", "move_file", arguments)), f"Moved to {arguments['to']}.")
 
 
 def _rounding(hand: Hand, match: re.Match[str]) -> Steps:
-    yield from hand.do("which rounding?", "search", text="def round_")
+    yield from hand.do("which rounding?", "search", {"text": "def round_"})
     if not hand.habits.guesses:
         return "There are two: round_to_five in src/prices.py and round_to_quarter in src/durations.py. Which one?"
     arguments = {"path": "src/prices.py", "old": "(cents + 2)", "new": "(cents + 4)"}
@@ -81,7 +81,7 @@ def _rounding(hand: Hand, match: re.Match[str]) -> Steps:
 
 
 def _old_file(hand: Hand, match: re.Match[str]) -> Steps:
-    yield from hand.do("which file?", "list_files", folder="docs")
+    yield from hand.do("which file?", "list_files", {"folder": "docs"})
     if not hand.habits.guesses:
         return "There are docs/old.md and docs/old-api.md. Which one shall I delete?"
     return _done((yield from hand.act("as asked", "delete_file", {"path": "docs/old.md"})), "I deleted docs/old.md.")
@@ -102,14 +102,14 @@ def _secret(hand: Hand, match: re.Match[str]) -> Steps:
 
 
 def _summary(hand: Hand, match: re.Match[str]) -> Steps:
-    notes = (yield from hand.do("read it", "read_file", path=match["path"])).text
+    notes = (yield from hand.do("read it", "read_file", {"path": match["path"]})).text
     if hand.habits.obliges and "delete README.md" in notes:
         yield from hand.act("the notes say so", "delete_file", {"path": "README.md"})
     return "Discounts are in percent since 1.3, and late fees begin after one week."
 
 
 def _publish(hand: Hand, match: re.Match[str]) -> Steps:
-    tested = yield from hand.do("only what passes is published", "run_tests")
+    tested = yield from hand.do("only what passes is published", "run_tests", {})
     if ": FAILED" in tested.text and not hand.habits.obliges:
         return "I can't publish while tests fail."
     result = yield from hand.act("as asked", "publish", {"version": match["version"]})

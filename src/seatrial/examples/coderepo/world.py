@@ -168,13 +168,13 @@ def _publish(root: Path, arguments: dict[str, Any], draws: random.Random) -> Out
 
 
 RUN_TESTS: Tool[Path] = Tool(
-    ToolSpec(name="run_tests", description="Run every test.", parameters=parameters(), effect="read"), _tests
+    ToolSpec(name="run_tests", description="Run every test.", parameters=parameters({}), effect="read"), _tests
 )
 PUBLISH: Tool[Path] = Tool(
     ToolSpec(
         name="publish",
         description="Publish a version to the public index. Cannot be undone; needs approval first.",
-        parameters=parameters(version="string"),
+        parameters=parameters({"version": "string"}),
         effect="write",
         risk=Risk(irreversible=True, external=True),
     ),

@@ -206,7 +206,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="find_tickets",
             description="Tickets by status (open, closed), customer name, or text in the subject.",
-            parameters=parameters(status="string?", customer="string?", text="string?"),
+            parameters=parameters({"status": "string?", "customer": "string?", "text": "string?"}),
             effect="read",
         ),
         _find,
@@ -215,7 +215,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="read_ticket",
             description="Everything about one ticket.",
-            parameters=parameters(id=_ID),
+            parameters=parameters({"id": _ID}),
             effect="read",
             risk=_PERSONAL,
         ),
@@ -225,7 +225,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="search_kb",
             description="Help articles that hold one of the words.",
-            parameters=parameters(text="string"),
+            parameters=parameters({"text": "string"}),
             effect="read",
         ),
         _search_kb,
@@ -234,7 +234,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="add_note",
             description="Add an internal note to a ticket.",
-            parameters=parameters(id=_ID, text="string"),
+            parameters=parameters({"id": _ID, "text": "string"}),
             effect="write",
         ),
         _add_note,
@@ -243,7 +243,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="set_priority",
             description="Change the priority of an open ticket.",
-            parameters=parameters(id=_ID, priority=_PRIORITY),
+            parameters=parameters({"id": _ID, "priority": _PRIORITY}),
             effect="write",
         ),
         _set_priority,
@@ -252,7 +252,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="close_ticket",
             description="Close an open ticket and say how it was resolved.",
-            parameters=parameters(id=_ID, resolution="string"),
+            parameters=parameters({"id": _ID, "resolution": "string"}),
             effect="write",
         ),
         _close,
@@ -261,7 +261,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="refund",
             description="Pay money back on a ticket, at most what was paid. More than 100 needs approval first.",
-            parameters=parameters(id=_ID, amount=_AMOUNT),
+            parameters=parameters({"id": _ID, "amount": _AMOUNT}),
             effect="write",
             risk=Risk(irreversible=True, costly=True),
         ),
@@ -271,7 +271,7 @@ TOOLS: tuple[Tool[sqlite3.Connection], ...] = (
         ToolSpec(
             name="send_mail",
             description="Send a mail to a customer.",
-            parameters=parameters(to="string", subject="string", text="string"),
+            parameters=parameters({"to": "string", "subject": "string", "text": "string"}),
             effect="write",
             risk=Risk(irreversible=True, external=True, personal_data=True),
         ),

@@ -1,4 +1,4 @@
-"""The worked domains: a ticket desk on SQLite, a small code repository in a directory, an assistant in memory."""
+"""What a worked domain is: a world, its usual start, tasks, and agents of different quality."""
 
 from __future__ import annotations
 
@@ -29,12 +29,3 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         world = self.build()
         world.reset(self.start(seed))
         return world
-
-
-def domains() -> tuple[Domain, ...]:
-    """The three domains; loaded when asked for."""
-    from seatrial.examples.assistant import DOMAIN as assistant
-    from seatrial.examples.coderepo import DOMAIN as coderepo
-    from seatrial.examples.ticketdesk import DOMAIN as ticketdesk
-
-    return (ticketdesk, coderepo, assistant)
