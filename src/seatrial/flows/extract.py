@@ -46,12 +46,14 @@ def extract_store(
     """
     stamp = fingerprint(weights)
     sessions = store.table("sessions").select("session", "blob").collect()
+    until = _observed_until(store)
     done = store.table("outcomes").filter(pl.col("extraction") == stamp).select("session", "blob").collect()
-    todo = sessions.join(done, on=["session", "blob"], how="anti").sort("session")["session"].to_list()
+    fresh = sessions.join(done, on=["session", "blob"], how="anti")["session"].to_list()
+    todo = sorted({*fresh, *_no_longer_censored(store, until)} & set(sessions["session"].to_list()))
     if not todo:
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
-    work = partial(_extract_ids, str(store.path), weights, stamp)
+    work = partial(_extract_ids, str(store.path), weights, stamp, until)
     tables: dict[str, list[pl.DataFrame]] = {}
     finished = 0
     for part, ids in zip(map_sessions(work, batches, workers=workers), batches, strict=True):
@@ -64,20 +66,48 @@ def extract_store(
     return len(todo)
 
 
-def _extract_ids(path: str, weights: Weights, stamp: str, ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _observed_until(store: Store) -> float | None:
+    """The end of the window that the store has seen (s, UTC): its latest step. None: no session has times."""
+    return store.table("sessions").select(pl.col("end").max()).collect().item()  # type: ignore[no-any-return]
+
+
+def _no_longer_censored(store: Store, until: float | None) -> list[str]:
+    """Sessions whose open request has by now gone unanswered for long enough to count as abandoned (METHODS 1.2)."""
+    if until is None:
+        return []
+    enough = until - signals.SignalSettings().abandon_after * 3600
+    waiting = store.table("signals").filter(
+        (pl.col("kind") == "abandonment")
+        & pl.col("dropped_by").str.starts_with("censored")
+        & (pl.col("time") <= enough)
+    )
+    return waiting.select("session").unique().collect()["session"].to_list()
+
+
+def _extract_ids(
+    path: str, weights: Weights, stamp: str, until: float | None, ids: Sequence[str]
+) -> dict[str, pl.DataFrame]:
     store = Store.open(path)
     blobs = store.blobs_of(ids)
-    return extract_traces([store.trace_of(blobs[i]) for i in ids], weights, stamp, blobs=blobs)
+    settings = signals.SignalSettings(observed_until=until)
+    traces = [store.trace_of(blobs[i]) for i in ids]
+    return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings)
 
 
 def extract_traces(
-    traces: Sequence[Trace], weights: Weights, stamp: str, *, blobs: dict[str, str]
+    traces: Sequence[Trace],
+    weights: Weights,
+    stamp: str,
+    *,
+    blobs: dict[str, str],
+    settings: signals.SignalSettings | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Signals, calls, corrections and outcomes of a batch of traces, as tables of `records.tables`.
 
     `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes.
     """
-    found = [signals.extract(trace) for trace in traces]
+    chosen = settings if settings is not None else signals.SignalSettings()
+    found = [signals.extract(trace, chosen) for trace in traces]
     rows = [
         _outcome_row(
             trace,
