@@ -126,19 +126,20 @@ def measure(
 ) -> list[Measured]:
     """Samples and tests of every metric of the baseline and of the settings."""
     names = list(dict.fromkeys([*baseline.metrics, *settings.metrics]))
-    found = [_measure(n, baseline, candidate, findings.common, settings, refused.get(n)) for n in names]
+    found = [_measure(n, baseline, candidate, findings, settings, refused.get(n)) for n in names]
     # The outcome first, cost and latency last; where a run came from does not change the order.
     return sorted(found, key=lambda m: (m.kind != "quality", m.metric not in (PASSED, SCORE), m.metric))
 
 
 def _measure(
-    metric: str, baseline: Run, candidate: Run, common: frozenset[str], settings: GateSettings, refused: str | None
+    metric: str, baseline: Run, candidate: Run, findings: Findings, settings: GateSettings, refused: str | None
 ) -> Measured:
+    common = findings.common
     b, c = baseline.metrics.get(metric), candidate.metrics.get(metric)
     kind: Kind = b.kind if b else RESOURCES.get(metric, "quality")
     margin = settings.margin_of(metric, kind)
     excluded: dict[str, int] = {}
-    for task in common & set(c.tasks if c else ()):
+    for task in (common | findings.unscored) & set(c.tasks if c else ()):
         for status, n in c.tasks[task].excluded.items() if c else ():
             excluded[status] = excluded.get(status, 0) + n
     nothing = Measured(metric, kind, margin, False, None, None, None, None, excluded, refused)
@@ -156,7 +157,7 @@ def _measure(
     binary = b.binary and c.binary and better == "higher"
     worst = sample
     if excluded and kind == "quality":
-        worst = pair(b, c, common, better=better, kind=kind, worst=True) or sample
+        worst = pair(b, c, common | findings.unscored, better=better, kind=kind, worst=True) or sample
     return Measured(
         metric, kind, margin, binary, sample, tested(sample, margin, binary, settings.alpha),
         worst, tested(worst, margin, binary, settings.alpha), excluded, None,

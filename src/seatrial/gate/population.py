@@ -12,11 +12,14 @@ from seatrial.records import Population
 class Findings(NamedTuple):
     """The population, the tasks that can be compared, and what its findings do to the verdict.
 
+    `unscored` are cases whose every attempt of the candidate is excluded: what if all of them had failed?
+
     `stop` is missing evidence, `inconclusive` withholds PASS, `notes` are shown only.
     """
 
     population: Population
     common: frozenset[str]
+    unscored: frozenset[str]
     stop: tuple[str, ...]
     inconclusive: tuple[str, ...]
     notes: tuple[str, ...]
@@ -54,7 +57,8 @@ def compare_population(baseline: Run, candidate: Run, settings: GateSettings) ->
     population = Population(
         missing=tuple(sorted(missing | both_unscored)), new=tuple(sorted(new)), changed=tuple(sorted(changed))
     )
-    return Findings(population, frozenset(both - changed), tuple(stop), tuple(inconclusive), tuple(notes))
+    unscored = frozenset(missing & set(candidate.tasks))
+    return Findings(population, frozenset(both - changed), unscored, tuple(stop), tuple(inconclusive), tuple(notes))
 
 
 def _cases(tasks: set[str]) -> str:

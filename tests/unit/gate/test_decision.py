@@ -311,3 +311,13 @@ def test_needs_of_one_task_says_so() -> None:
     assert row.verdict == "INCONCLUSIVE"
     assert "one task" in (row.why or "")
     assert needs.__doc__
+
+
+def test_cases_that_were_noted_as_unscored_still_count_as_failed_for_a_pass() -> None:
+    b, c = suite(40, 40), suite(40, 40)
+    for i in range(4):
+        c[f"t{i:03d}"] = ["error_infra"] * 5
+    answer = decide(run(b), run(c), GateSettings(missing="note"))
+    assert answer.missing_evidence == ()
+    assert answer.verdict == "INCONCLUSIVE"
+    assert answer.metrics[0].excluded == {"error_infra": 20}

@@ -1,0 +1,138 @@
+"""`seatrial judge run` against a real local server, and the action's own script."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from seatrial.cli.app import run
+
+ROOT = Path(__file__).resolve().parents[3]
+JUDGE = """name = "refunds"
+model = "judge-1"
+usd_per_million_input = 1.0
+usd_per_million_output = 2.0
+[[criteria]]
+id = "refunded"
+statement = "The agent calls refund."
+"""
+
+
+class _Server(BaseHTTPRequestHandler):
+    asked = 0
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        type(self).asked += 1
+        text = body["messages"][1]["content"]
+        nonce = text.rpartition('{"id": "')[2][:16]
+        verdicts = [{"criterion": "refunded", "met": "call refund" in text, "because": "the calls"}]
+        answer = {"choices": [{"message": {"content": json.dumps({"id": nonce, "verdicts": verdicts})}}],
+                  "usage": {"prompt_tokens": 1000, "completion_tokens": 500}}  # fmt: skip
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.chdir(tmp_path)
+    _Server.asked = 0
+    made = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_address[1]}/v1"
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def traces(tools: list[str], model: str = "agent-1") -> None:
+    simulations = [
+        {"id": f"s{i}", "task_id": str(i), "trial": 0, "reward_info": {"reward": 1.0}, "duration": 1.0,
+         "termination_reason": "user_stop",
+         "messages": [{"role": "user", "content": "my money please"},
+                      {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "name": t, "arguments": {}}]},
+                      {"role": "tool", "id": "c", "content": "ok", "error": False}]}
+        for i, t in enumerate(tools)
+    ]  # fmt: skip
+    info = {"agent_info": {"llm": model, "implementation": "a"}, "user_info": {"llm": "u"},
+            "environment_info": {"domain_name": "d"}, "num_trials": 1}  # fmt: skip
+    tasks = [{"id": str(i)} for i in range(len(tools))]
+    Path("traces.json").write_text(json.dumps({"info": info, "tasks": tasks, "simulations": simulations}))
+    Path("judge.toml").write_text(JUDGE)
+
+
+def test_verdicts_cost_and_cache(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    traces(["refund", "transfer"])
+    command = ["judge", "run", "traces.json", "--judge", "judge.toml", "--url", server, "--out", "v.jsonl", "--json"]
+    assert run(command) == 0
+    told = capsys.readouterr()
+    assert "tokens" in told.err
+    body = json.loads(told.out)["result"]
+    assert body["criteria"] == {"refunded": {"met": 1, "not_met": 1, "unscored": 0}}
+    assert body["cost_usd"] == pytest.approx(2 * (1000 * 1.0 + 500 * 2.0) / 1e6)
+    rows = [json.loads(line) for line in Path("v.jsonl").read_text().splitlines()]
+    assert [(r["task"], r["metric"], r["passed"], r["by"]) for r in rows] == [
+        ("0", "refunded", True, "judge:refunds"),
+        ("1", "refunded", False, "judge:refunds"),
+    ]
+    assert run(command) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["asked"] == 0
+    assert _Server.asked == 2
+    assert run(["gate", "--baseline", "v.jsonl", "--candidate", "v.jsonl"]) == 3
+    assert "no stamp" in capsys.readouterr().out
+
+
+def test_money_and_family_limits(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    traces(["refund"] * 5)
+    command = ["judge", "run", "traces.json", "--judge", "judge.toml", "--url", server, "--max-cost", "0.003"]
+    assert run(command) == 2
+    assert "limit" in capsys.readouterr().err
+    assert _Server.asked == 2
+    traces(["refund"], model="gpt-4o")
+    Path("judge.toml").write_text(JUDGE.replace("judge-1", "gpt-4o-mini"))
+    assert run(command[:-2]) == 2
+    assert "one family" in capsys.readouterr().err
+    assert run([*command[:-2], "--allow-own-family"]) == 0
+
+
+def test_the_actions_script_gates(tmp_path: Path) -> None:
+    """The step that decides, run by bash as the runner would."""
+    text = (ROOT / "action.yml").read_text()
+    script = re.search(r"      run: \|\n((?:        .*\n|\n)+?)\n    - name: Comment", text)
+    assert script is not None
+    code = "\n".join(line[8:] for line in script.group(1).splitlines())
+    rows = [f"t{t:02d},{k},{{}}" for t in range(30) for k in range(5)]
+    (tmp_path / "a.csv").write_text("task,trial,passed\n" + "\n".join(r.format(1) for r in rows) + "\n")
+    bad = "\n".join(r.format(int(i > 60)) for i, r in enumerate(rows))
+    (tmp_path / "b.csv").write_text(f"task,trial,passed\n{bad}\n")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = {}
+    for candidate, more in (("a.csv", ""), ("b.csv", "--must-pass\nt00"), ("absent.csv", "")):
+        outputs = tmp_path / f"{candidate}.out"
+        env = {"PATH": path, "BASELINE": "a.csv", "CANDIDATE": candidate, "ARGUMENTS": more, "REPORTS": "reports",
+               "GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}  # fmt: skip
+        done = subprocess.run(["bash", "-eo", "pipefail", "-c", code], cwd=tmp_path, env=env, capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found[candidate] = dict(line.split("=", 1) for line in outputs.read_text().splitlines())
+    assert found["a.csv"] == {"verdict": "PASS", "exit-code": "0"}
+    assert found["b.csv"] == {"verdict": "REGRESSION", "exit-code": "1"}
+    assert found["absent.csv"] == {"verdict": "", "exit-code": "2"}
+    assert (tmp_path / "summary.md").read_text().count("<!-- seatrial-gate -->") == 2
+    assert {p.suffix for p in (tmp_path / "reports").iterdir()} == {".html", ".md", ".xml", ".sarif", ".json"}
