@@ -1,0 +1,56 @@
+"""The two set-up commands run in a plain POSIX shell and pass their arguments on, not into the installation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SHELLS = [name for name in ("sh", "dash", "bash") if shutil.which(name)]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The scripts beside an environment whose programs only say how they were called."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    bin_ = tmp_path / ".venv" / "bin"
+    bin_.mkdir(parents=True)
+    for name in ("python", "seatrial", "ruff", "mypy", "lint-imports"):
+        program = bin_ / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*"\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return tmp_path
+
+
+def run(shell: str, checkout: Path, script: str, *arguments: str) -> list[str]:
+    env = {k: v for k, v in os.environ.items() if k not in {"SEATRIAL_VENV", "PYTHON"}}
+    done = subprocess.run(
+        [shell, f"scripts/{script}", *arguments], cwd=checkout, env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_demo_installs_and_runs(shell: str, checkout: Path) -> None:
+    lines = run(shell, checkout, "demo", "--sessions", "200")
+    assert lines[0].startswith("python -m pip install")
+    assert lines[0].endswith(".[fast]")
+    assert lines[-1] == "seatrial demo --sessions 200"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_test_passes_its_arguments_to_pytest(shell: str, checkout: Path) -> None:
+    lines = run(shell, checkout, "test", "--full", "-x")
+    assert lines[0].endswith(".[all,dev]")
+    assert lines[-1].startswith("python -m pytest")
+    assert lines[-1].endswith("--full -x")
+    again = run(shell, checkout, "test")
+    assert not any("pip install" in line for line in again), "installing again is skipped while nothing has changed"
