@@ -33,9 +33,11 @@ UNKNOWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _HEAD = 2_000
+_WORKED = {"ok": True, "error": False, "rejected": False, "interrupted": None, "unknown": None}
+_SLEEP = re.compile(r"\s*sleep\s+[\d.]")
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One proposed call and what became of it.
 
     `step` is the index of the trace step (of the event, in an event list), `turn` counts agent turns from 1 (None in
@@ -145,7 +147,7 @@ def _call(
             refused = refused or ("user" if result.outcome == "rejected" else None)
         elif refused is None and result.outcome == "error":
             refused = _refused_by_words(text)
-        ok = {"ok": True, "error": False, "rejected": False, "interrupted": None, "unknown": None}[result.outcome]
+        ok = _WORKED[result.outcome]
         if result.outcome == "unknown" and result.exit_code is not None:
             ok = result.exit_code == 0
         if ok is False and refused is None:
@@ -182,7 +184,7 @@ def _is_wait(call: ToolCall) -> bool:
     if call.name in ("sleep", "wait"):
         return True
     command = call.arguments.get("command") or call.arguments.get("cmd")
-    return isinstance(command, str) and re.match(r"\s*sleep\s+[\d.]", command) is not None
+    return isinstance(command, str) and _SLEEP.match(command) is not None
 
 
 def _from_events(

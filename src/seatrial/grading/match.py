@@ -85,9 +85,8 @@ def match(
     arguments: Arguments = "exact",
 ) -> Pairing:
     """The best pairing of reference and actual calls, and whether it is what the mode asks for."""
-    table = [[fits(r, tool, args, arguments) for tool, args in actual] for r in reference]
-    ordered = mode in ("strict", "in_order")
-    pairs = _in_order(table, len(actual)) if ordered else _any_order(table, len(actual))
+    table = [[r.tool == tool and fits(r, tool, args, arguments) for tool, args in actual] for r in reference]
+    pairs = _pairs(table, ordered=mode in ("strict", "in_order"))
     n, m, k = len(reference), len(actual), len(pairs)
     taken_reference, taken_actual = {i for i, _ in pairs}, {j for _, j in pairs}
     recall, precision = k / n if n else None, k / m if m else None
@@ -111,17 +110,15 @@ def match(
     )
 
 
-def _in_order(table: list[list[bool]], m: int) -> tuple[tuple[int, int], ...]:
-    if not table or not m:
+def _pairs(table: list[list[bool]], *, ordered: bool) -> tuple[tuple[int, int], ...]:
+    """The most pairs. Calls that fit no reference are left out first: they change nothing and are most of a trace."""
+    columns = [j for j, fitting in enumerate(zip(*table, strict=True)) if any(fitting)]
+    if not columns:
         return ()
+    small = [[row[j] for j in columns] for row in table]
+    if len(columns) == 1:
+        return ((next(i for i, row in enumerate(small) if row[0]), columns[0]),)
     from seatrial import stats
 
-    return stats.align(table).pairs
-
-
-def _any_order(table: list[list[bool]], m: int) -> tuple[tuple[int, int], ...]:
-    if not table or not m:
-        return ()
-    from seatrial import stats
-
-    return stats.match_unordered(table).pairs
+    found = stats.align(small) if ordered else stats.match_unordered(small)
+    return tuple((i, columns[j]) for i, j in found.pairs)
