@@ -13,6 +13,7 @@ from seatrial.examples import domains
 from seatrial.records import ToolCall, World, WorldStart
 from seatrial.world import FaultPlan, FaultyWorld
 from seatrial.world.cassette import CassetteWorld, RecordingWorld
+from seatrial.world.directory import DirectoryWorld
 from seatrial.world.faults import EMPTY, ENVIRONMENT, INJECTIONS, SLOW, STALE
 from seatrial.world.gym import GymWorld
 
@@ -137,3 +138,36 @@ def test_hash_and_difference_agree_and_refused_calls_change_nothing(kind: Any, d
         assert (world.state_hash() == hashed) == (not changed)
         if result.extra.get("refused") in ("schema", "unknown_tool", "policy", "cassette"):
             assert not changed
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+CONTENT = st.sampled_from(["", "x\n", {"text": "y", "executable": True}, {"base64": "/w==", "executable": False}])
+LINKS = st.sampled_from([{"link": "a"}, {"link": "nowhere"}, {"link": "/etc"}])
+TREES: st.SearchStrategy[Any] = st.recursive(
+    CONTENT | LINKS, lambda inner: st.dictionaries(NAMES, inner, max_size=3).map(lambda d: ("folder", d)), max_leaves=6
+)
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested tree as the files of a directory world."""
+    out: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, tuple):
+            out |= flat(value[1], f"{prefix}{name}/") or {f"{prefix}{name}/": {}}
+        else:
+            out[prefix + name] = value
+    return out
+
+
+@PATIENT
+@given(trees=st.lists(st.dictionaries(NAMES, TREES, max_size=3).map(flat), min_size=2, max_size=4))
+def test_a_folder_becomes_whatever_it_should_hold(trees: list[dict[str, Any]]) -> None:
+    world = DirectoryWorld("any", "1", ())
+    saved = []
+    for tree in trees:
+        world.reset(WorldStart(state={"files": tree}))
+        assert world.state() == {"files": tree}
+        saved.append(world.snapshot())
+    for snapshot, tree in zip(saved, trees, strict=True):
+        world.restore(snapshot)
+        assert world.state() == {"files": tree}

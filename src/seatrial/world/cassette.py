@@ -75,7 +75,7 @@ class RecordingWorld:
 
     def __init__(self, inner: World) -> None:
         self.inner = inner
-        self._start: dict[str, Any] = {}
+        self._start: dict[str, Any] = inner.state()
         self._entries: list[Entry] = []
 
     @property

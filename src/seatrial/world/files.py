@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import stat
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -60,7 +59,7 @@ def entries(root: Path, ignored: tuple[str, ...] = ()) -> list[Entry]:
 
 
 def _gather(folder: Path, prefix: str, ignored: tuple[str, ...], found: list[Entry]) -> None:
-    if not os.access(folder, os.R_OK | os.X_OK):
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         folder.chmod(0o700)  # a command took its own permission away; modes of folders are no part of the state
     with os.scandir(folder) as listing:
         children = [c for c in listing if not any(fnmatch(c.name, pattern) for pattern in ignored)]
@@ -124,15 +123,22 @@ def parse(files: Files) -> list[Entry]:
 
 
 def write(root: Path, wanted: list[Entry]) -> None:
-    """Make `root` hold exactly `wanted`."""
-    for child in list(root.iterdir()):
-        if child.is_dir() and not child.is_symlink():
-            _writable(child)
-            shutil.rmtree(child)
-        else:
-            child.unlink()
+    """Make `root` hold exactly `wanted`; what is right already is left alone."""
+    wanted_by = {e.path: e for e in wanted}
+    right = {e.path for e in entries(root) if wanted_by.get(e.path) == e}
+    folders = {str(parent) for path in wanted_by for parent in PurePosixPath(path).parents}
+    folders |= {e.path.rstrip("/") for e in wanted if e.kind == "folder"}
+    for place, below, names in os.walk(root, topdown=False):
+        prefix = "" if place == str(root) else os.path.relpath(place, root) + "/"
+        for name in [*names, *(n for n in below if os.path.islink(os.path.join(place, n)))]:
+            if prefix + name not in right:
+                os.unlink(os.path.join(place, name))
+        if prefix and prefix[:-1] not in folders:
+            os.rmdir(place)
     # Links last: nothing is written through one.
     for entry in sorted(wanted, key=lambda e: e.kind == "link"):
+        if entry.path in right:
+            continue
         path = root / entry.path
         if entry.kind == "folder":
             path.mkdir(parents=True, exist_ok=True)
@@ -143,11 +149,3 @@ def write(root: Path, wanted: list[Entry]) -> None:
         else:
             path.write_bytes(entry.data)
             path.chmod(0o755 if entry.executable else 0o644)
-
-
-def _writable(folder: Path) -> None:
-    """What a shell made read-only can be removed all the same."""
-    folder.chmod(0o755)
-    for child in folder.iterdir():
-        if child.is_dir() and not child.is_symlink():
-            _writable(child)

@@ -19,7 +19,7 @@ from seatrial.errors import InfrastructureError, InputError, UsageError
 from seatrial.examples.ticketdesk import DOMAIN
 from seatrial.records import ToolResult, UserMessage
 from seatrial.world import FixedText, Transcript, run_episode
-from seatrial.world.agents import ChatAgent, FunctionAgent, Tools, fingerprint, parse_agent
+from seatrial.world.agents import ChatAgent, CommandAgent, FunctionAgent, Tools, parse_agent
 
 TASK = "Please close T-101 as done."
 CLOSE = {"id": "T-101", "resolution": "done"}
@@ -257,14 +257,12 @@ def test_specs() -> None:
             parse_agent(wrong)
 
 
-def test_a_fingerprint_has_parts_that_change_alone() -> None:
-    tools = DOMAIN.world(0).tools
-    one = fingerprint(ChatAgent("a", "http://h/v1"), tools)
-    other = fingerprint(ChatAgent("a", "http://h/v1", prompt="Be quick."), tools)
-    assert set(one) == {"model", "prompt", "tools", "harness", "sampling"}
+def test_every_agent_says_what_makes_it_another() -> None:
+    one, other = ChatAgent("a", "http://h/v1").parts, ChatAgent("a", "http://h/v1", prompt="Be quick.").parts
+    assert set(one) == {"model", "prompt", "harness", "sampling"}
     assert {k for k in one if one[k] != other[k]} == {"prompt"}
-    assert {k for k in one if one[k] != fingerprint(ChatAgent("a", "http://h/v1"), tools, "a-2026")[k]} == {"model"}
-    assert {k for k in one if one[k] != fingerprint(ChatAgent("a", "http://h/v1"), tools[1:])[k]} == {"tools"}
+    assert "lost my way" in FunctionAgent("f", broken).parts["harness"]
+    assert CommandAgent("agent --level 1").parts != CommandAgent("agent --level 2").parts
 
 
 def test_a_chat_error_says_what_to_do(chat_server: Any) -> None:

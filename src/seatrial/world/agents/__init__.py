@@ -4,6 +4,6 @@ from seatrial.world.agents.command import CommandAgent
 from seatrial.world.agents.function import FunctionAgent, Tools
 from seatrial.world.agents.http import HttpAgent
 from seatrial.world.agents.model import ChatAgent
-from seatrial.world.agents.spec import fingerprint, parse_agent
+from seatrial.world.agents.spec import parse_agent
 
-__all__ = ["ChatAgent", "CommandAgent", "FunctionAgent", "HttpAgent", "Tools", "fingerprint", "parse_agent"]
+__all__ = ["ChatAgent", "CommandAgent", "FunctionAgent", "HttpAgent", "Tools", "parse_agent"]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from seatrial import canon
 from seatrial.chat import Patience, Prices, Sampling
 from seatrial.errors import UsageError
-from seatrial.records import ToolSpec
 from seatrial.records.protocols import AgentUnderTest
 from seatrial.world.agents.command import CommandAgent
 from seatrial.world.agents.function import FunctionAgent
@@ -67,16 +64,3 @@ def _python(name: str, seconds: float) -> AgentUnderTest:
     if callable(found):
         return FunctionAgent(name, found, seconds=seconds)
     raise UsageError(f"python:{name} is {type(found).__name__}", hint="name a function of (text, tools), or an agent")
-
-
-def fingerprint(agent: AgentUnderTest, tools: Sequence[ToolSpec], model: str | None = None) -> dict[str, str]:
-    """Parts of the agent by content hash (METHODS 6.1): model (as served, when known), prompt, tools, harness,
-    sampling, as far as each is known."""
-    parts: dict[str, Any] = {"harness": [agent.name, agent.version]}
-    known = getattr(agent, "parts", None)
-    if isinstance(known, dict):
-        parts |= known
-    if model is not None:
-        parts["model"] = model
-    parts["tools"] = [[t.name, t.description, t.parameters, t.version] for t in tools]
-    return {name: canon.content_hash(value) for name, value in sorted(parts.items())}
