@@ -31,6 +31,7 @@ SOURCE = "otlp:received"
 
 _SPANS = "spans"
 _MEMBER_OF = "member_of"
+_LATE = "~late-"
 _TRACE_ID = 32
 
 SpanKey = tuple[str, str]
@@ -73,6 +74,10 @@ class Live:
         """
         with self._store.writing():
             stored = self._stored({span.trace_id for group in groups for span in group})
+            kept: dict[str, dict[str, Trace]] = {}
+            for trace in stored:
+                for trace_id in trace.extra["trace_ids"]:
+                    kept.setdefault(trace_id, {})[trace.id] = trace
             counts = {"added": 0, "replaced": 0, "known": 0, "without_agent": 0}
             failed: dict[int, str] = {}
             redacted: dict[str, int] = {}
@@ -80,7 +85,7 @@ class Live:
             stale: set[str] = set()
             for at, group in enumerate(groups):
                 ids = {span.trace_id for span in group}
-                there = {t.id: t for t in stored if t.id[:_TRACE_ID] in ids}
+                there = {name: trace for i in sorted(ids) for name, trace in kept.get(i, {}).items()}
                 try:
                     traces, gone = _plan(group, list(there.values()))
                     made = [self._prepare(trace, there.get(trace.id)) for trace in traces]
@@ -104,8 +109,11 @@ class Live:
         wanted = pl.Series("id", sorted(trace_ids), dtype=pl.String()).implode()
         rows = (
             self._store.table("sessions", ordered=False)
-            .filter(pl.col("session").str.slice(0, _TRACE_ID).is_in(wanted))
+            .filter(pl.col("trace_ids").is_not_null())
+            .explode("trace_ids")
+            .filter(pl.col("trace_ids").is_in(wanted))
             .select("session", "blob")
+            .unique()
             .sort("session")
             .collect()
         )
@@ -150,9 +158,16 @@ def _plan(group: Sequence[Span], stored: list[Trace]) -> tuple[list[Trace], set[
     if not fresh:
         return [], ours - closed
     traces = list(_marked(assemble(fresh, _ORIGIN).traces, fresh))
-    if closed:
-        late = {t.id: f"{t.id[:_TRACE_ID]}~late-{fresh[0].span_id}{t.id[_TRACE_ID:]}" for t in traces}
-        traces = [_beside(rename(t, late), closed, late) for t in traces]
+    settled = {i: t.id for t in stored if t.id in closed and _LATE not in t.id for i in t.extra["trace_ids"]}
+    late: dict[str, str] = {}
+    below: dict[str, str] = {}
+    for trace in traces:
+        head = trace.provenance.extra.get(_MEMBER_OF, trace.id)
+        above = below.get(head) or next((settled[i] for i in trace.extra["trace_ids"] if i in settled), None)
+        if above is not None:
+            below[head] = above
+            late[trace.id] = f"{trace.id[:_TRACE_ID]}{_LATE}{fresh[0].span_id}{trace.id[_TRACE_ID:]}"
+    traces = [_beside(t, late, below) if t.id in late else t for t in traces]
     return traces, ours - {t.id for t in traces}
 
 
@@ -173,6 +188,10 @@ def _marked(traces: list[Trace], spans: Sequence[Span]) -> Iterator[Trace]:
     for first, *others in families:
         ids = {i for trace in (first, *others) for i in trace.extra["trace_ids"]}
         listed = {i: sorted(set(by_trace[i])) for i in sorted(ids)}
+        own = first.extra["trace_ids"]
+        first = msgspec.structs.replace(
+            first, extra={**first.extra, "trace_ids": [*own, *(i for i in listed if i not in own)]}
+        )
         yield _with(first, {_SPANS: listed})
         for other in others:
             yield _with(other, {_MEMBER_OF: first.id})
@@ -183,15 +202,13 @@ def _with(trace: Trace, extra: dict[str, Any]) -> Trace:
     return msgspec.structs.replace(trace, provenance=source)
 
 
-def _beside(trace: Trace, closed: set[str], names: dict[str, str]) -> Trace:
-    """A late trace hangs under the conversation that it came too late for, so that it is no row of its own."""
-    extra = trace.provenance.extra
-    if _MEMBER_OF in extra:
-        trace = _with(trace, {_MEMBER_OF: names[extra[_MEMBER_OF]]})
-    if trace.parent is None:
-        own = [i for i in sorted(closed) if i[:_TRACE_ID] == trace.id[:_TRACE_ID]]
-        trace = msgspec.structs.replace(trace, parent=(own or sorted(closed))[0])
-    return trace
+def _beside(trace: Trace, names: dict[str, str], below: dict[str, str]) -> Trace:
+    """A late trace under its own name, below the conversation that it came too late for: it is no row of its own."""
+    late = rename(trace, names)
+    head = trace.provenance.extra.get(_MEMBER_OF)
+    if head is not None:
+        late = _with(late, {_MEMBER_OF: names[head]})
+    return msgspec.structs.replace(late, parent=below[trace.id]) if trace.parent is None else late
 
 
 def _made_of(trace: Trace) -> set[SpanKey] | None:
@@ -201,7 +218,7 @@ def _made_of(trace: Trace) -> set[SpanKey] | None:
         listed = extra.get(_SPANS)
         return None if listed is None else {(i, span) for i, spans in listed.items() for span in spans}
     # Read from a file: its model calls and what it keeps of other spans.
-    ids = [*trace.extra.get("trace_ids", [trace.id[:_TRACE_ID]])]
+    ids = [*trace.extra["trace_ids"]]
     spans = [s for step in trace.steps for s in step.source_ids]
     spans += [s["id"] for s in trace.extra.get("spans", []) if isinstance(s, dict) and "id" in s]
     return {(i, span) for i in ids for span in spans}

@@ -106,6 +106,7 @@ SESSIONS = Table(
         _c("source_bytes", "int64"),
         _c("reader", "string"),
         _c("reader_version", "string"),
+        _c("trace_ids", "list<string>", "ids of the traces that its spans belong to; null where it is not of spans"),
     ),
     personal=("user", "unit", "file"),
 )
@@ -132,7 +133,7 @@ STEPS = Table(
 SIGNALS = Table(
     "signals",
     1,
-    ("session", "step", "kind", "detector", "span_start"),
+    ("session", "step", "kind", "detector", "span_field", "span_start", "call_id"),
     (
         _c("session", "string", nullable=False),
         _c("step", "int64", nullable=False),
@@ -202,6 +203,7 @@ OUTCOMES_TABLE = Table(
         _c("agent", "string", "harness name"),
         _c("simulator", "string", "model that played the user, in benchmarks"),
         _c("arm", "string", "the assigned arm, else the model of the first agent turn"),
+        _c("served", "string", "the model of the first agent turn"),
         _c("user", "string", "cluster; null where the user is unknown"),
         _c("task", "string"),
         _c("attempt", "int64"),

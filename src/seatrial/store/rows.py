@@ -59,6 +59,7 @@ def session_row(trace: Trace, blob: str) -> dict[str, Any]:
         "source_bytes": size,
         "reader": source.reader,
         "reader_version": source.reader_version,
+        "trace_ids": _trace_ids(trace),
     }
 
 
@@ -91,6 +92,11 @@ def frame(table: Table, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 def frames(sessions: Iterable[dict[str, Any]], steps: Iterable[dict[str, Any]]) -> dict[str, pl.DataFrame]:
     """What `Store.commit` takes for new sessions."""
     return {SESSIONS.name: frame(SESSIONS, sessions), STEPS.name: frame(STEPS, steps)}
+
+
+def _trace_ids(trace: Trace) -> list[str] | None:
+    found = trace.extra.get("trace_ids")
+    return [i for i in found if isinstance(i, str)] if isinstance(found, list) else None
 
 
 def _models(trace: Trace, own: list[Step]) -> list[str]:

@@ -119,8 +119,9 @@ def serving() -> Iterator[Callable[..., Serving]]:
     for one in made:
         if one.process.poll() is None:
             one.kill()
-        if one.process.stderr is not None:
-            one.process.stderr.close()
+        for pipe in (one.process.stderr, one.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 @pytest.fixture
