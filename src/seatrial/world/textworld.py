@@ -135,4 +135,4 @@ def _environment() -> Any:
         from textworld.envs.pddl import PddlEnv
     except ImportError as error:
         raise MissingExtra("alfworld", "a TextWorld game") from error
-    return AlfredDemangler(PddlEnv(EnvInfos(won=True, admissible_commands=True, facts=True, feedback=True)))
+    return AlfredDemangler(PddlEnv(EnvInfos(won=True, admissible_commands=True, facts=True)))

@@ -248,6 +248,7 @@ def test_specs() -> None:
     assert parse_agent("chat:org/model@http://h/v1").name == "org/model"
     assert parse_agent("cmd:/usr/bin/agent --fast").name == "agent"
     assert parse_agent("python:json:dumps").name == "json:dumps"
+    assert parse_agent("python:seatrial.examples.coderepo:messy").name == "coderepo-messy"
     with pytest.raises(UsageError, match="tuple"):
         parse_agent("python:" + here)
     with pytest.raises(InputError, match="cannot be loaded"):

@@ -6,3 +6,8 @@ from seatrial.examples.coderepo.world import build, start
 from seatrial.examples.domain import Domain
 
 DOMAIN = Domain(name="coderepo", build=build, start=start, tasks=TASKS, agents=AGENTS)
+
+clean, curious, hasty, messy, flaky, careless = AGENTS
+"""The agents by habit, e.g. ``--agent python:seatrial.examples.coderepo:clean``."""
+
+__all__ = ["AGENTS", "DOMAIN", "TASKS", "careless", "clean", "curious", "flaky", "hasty", "messy"]

@@ -6,3 +6,8 @@ from seatrial.examples.ticketdesk.tasks import TASKS
 from seatrial.examples.ticketdesk.world import build, start
 
 DOMAIN = Domain(name="ticketdesk", build=build, start=start, tasks=TASKS, agents=AGENTS)
+
+clean, curious, hasty, messy, flaky, careless = AGENTS
+"""The agents by habit, e.g. ``--agent python:seatrial.examples.ticketdesk:clean``."""
+
+__all__ = ["AGENTS", "DOMAIN", "TASKS", "careless", "clean", "curious", "flaky", "hasty", "messy"]
