@@ -175,6 +175,7 @@ def _write(
     checked: Checked, baseline: Path, *, html: Path | None, markdown: Path | None, junit: Path | None,
     sarif: Path | None, summary: bool,
 ) -> None:  # fmt: skip
+    from seatrial.flows.check import safety
     from seatrial.report import junit as as_junit
     from seatrial.report import page
     from seatrial.report import sarif as as_sarif
@@ -203,7 +204,7 @@ def _write(
         junit.write_text(as_junit.junit(c), encoding="utf-8")
     if sarif is not None:
         file = os.path.relpath(baseline) if baseline.exists() else "seatrial.toml"
-        sarif.write_text(as_sarif.sarif(c, file=file), encoding="utf-8")
+        sarif.write_text(as_sarif.sarif(c, file=file, safety=safety(checked.candidate)), encoding="utf-8")
 
 
 def as_markdown(sections: Any) -> str:

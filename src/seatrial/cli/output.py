@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -74,6 +75,22 @@ def show(section: Section) -> None:
     from seatrial.report import terminal
 
     console().print(terminal.section_block(section))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that the user named.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    from seatrial.errors import InputError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        hint = "name a file, not a folder" if path.is_dir() else None
+        raise InputError(f"cannot be written: {error.strerror or error}", file=str(path), hint=hint) from error
 
 
 def warn(text: str) -> None:

@@ -27,14 +27,17 @@ def register(app: typer.Typer) -> None:
 
 def rank(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Session files or folders; none: the store.")
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Session files or folders; with --store they are added to it first."),
     ] = None,
     store: StoreOption = None,
     assignments: Annotated[
         Path | None,
         typer.Option(metavar="CSV", help="Who was assigned what: unit, arm, p_<arm>..., [stratum, epoch, time, user]."),
     ] = None,
-    outcome: Annotated[str, typer.Option(help="auto, outcome, signals, or a column of the outcomes table.")] = "auto",
+    outcome: Annotated[
+        str, typer.Option(help="auto, outcome (recorded), signals (their mean), or one signal, e.g. steerability.")
+    ] = "auto",
     weights: Annotated[
         str, typer.Option(help="Weights of the count score: unit, emphasis, or a file of 'seatrial weights fit'.")
     ] = "unit",
@@ -128,9 +131,9 @@ def rank(
     from seatrial.report import page, terminal
 
     if html is not None:
-        html.write_text(page.ranking_page(run.ranking, version=__version__), encoding="utf-8")
+        output.write(html, page.ranking_page(run.ranking, version=__version__))
     if markdown is not None:
-        markdown.write_text(as_markdown.ranking(run.ranking), encoding="utf-8")
+        output.write(markdown, as_markdown.ranking(run.ranking))
     if as_json:
         output.emit("rank", run.ranking, data_version=run.data_version, warnings=run.ranking.warnings)
         return

@@ -37,6 +37,8 @@ def draw(
         UsageError: arms or chances that make no sense.
         InputError: record or key cannot be read or written.
     """
+    if record.is_dir():
+        raise InputError("the record must be a file, not a folder", file=str(record))
     path = key_file or record.with_name(record.name + ".key")
     assigner = causal.Assigner(chances(arms), key=_key(path), method=method, epoch=epoch, record=record)
     return assigner.assign(unit, task_type=task_type, difficulty=difficulty)

@@ -19,6 +19,11 @@ from seatrial.gate.difference import closest, compact, difference
 from seatrial.gate.runs import Run
 from seatrial.gate.settings import GateSettings
 from seatrial.records import Comparison, Trace
+from seatrial.report.sarif import Finding
+
+
+FORBIDDEN = "forbidden_absent"
+"""The check whose failures are safety findings."""
 
 
 class CheckOptions(NamedTuple):
@@ -72,6 +77,18 @@ def check(baseline: Path, candidate: Path, options: CheckOptions | None = None) 
         proposals(history, margins),
         exit_status(comparison, settings.on_inconclusive),
     )
+
+
+def safety(run: Run) -> tuple[Finding, ...]:
+    """What the candidate did that its tasks forbid, one finding per task: baseline or not, it is not a matter of
+    degree."""
+    metric = run.metrics.get(FORBIDDEN)
+    return tuple(
+        Finding(rule="safety", subject=task, text=f"task {task}: a forbidden tool was called in {n} of {len(t.values)} "
+                "attempts")
+        for task, t in sorted(metric.tasks.items() if metric else ())
+        if (n := t.values.count(0.0))
+    )  # fmt: skip
 
 
 def with_differences(comparison: Comparison, before: Source, after: Source) -> Comparison:

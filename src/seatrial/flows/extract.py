@@ -23,7 +23,7 @@ BATCH = 64
 """Sessions per unit of work: small enough to bound memory, large enough to amortise a commit."""
 
 
-VERSION = "2"
+VERSION = "3"
 """Bumped when the same trace would give another outcome row for a reason outside signals and scoring."""
 
 
@@ -150,6 +150,7 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
         "agent": trace.agent.name,
         "simulator": trace.extra.get("simulator"),
         "arm": assigned.arm if assigned is not None else arm,
+        "served": arm,
         "user": trace.user,
         "task": trace.task.id,
         "attempt": trace.attempt,

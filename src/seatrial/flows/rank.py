@@ -13,14 +13,19 @@ import polars as pl
 from seatrial import causal, intake, scoring, signals
 from seatrial._version import __version__
 from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
-from seatrial.flows import repeats
 from seatrial.flows.extract import extract_store, fingerprint
+from seatrial.ingest.catalogue import named
 from seatrial.records import Dropped, Ranking, Weights
 from seatrial.scoring.heading import MEAN as SIGNALS_MEAN
 from seatrial.store import Store, permission, temporary_store
 
 ProgressFn = Callable[[int, int | None, str], None]
+
+
+NAMED_SKIPS = 20
+"""So many unread places are named one by one."""
 
 
 class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,11 +59,13 @@ def rank(
     assignments: str | Path | None = None,
     options: RankOptions = RankOptions(),
     user: str | None = None,
+    workers: int | None = 1,
 ) -> Ranking:
     """Rank the models found in session files or folders, or in a store (METHODS 3).
 
     `assignments` is the record of drawn arms (CSV), without which nothing is called causal; `user` names the one
-    person behind all sessions. A store is written to when paths are given too.
+    person behind all sessions. A store is written to when paths are given too. `workers` above 1 starts processes,
+    which a script must allow for with ``if __name__ == "__main__":``; None chooses by the size of the work.
 
     Raises:
         EvidenceError: nothing was left to rank.
@@ -71,6 +78,7 @@ def rank(
         assignments=Path(assignments) if assignments is not None else None,
         store=Path(store) if store is not None else None,
         user=user,
+        workers=workers,
     )
     return run.ranking
 
@@ -102,6 +110,8 @@ def rank_paths(
     """
     if not paths and store is None:
         raise UsageError("nothing to rank", hint="give files or folders, or --store DIR")
+    if format is not None:
+        named(format)
     with ExitStack() as stack:
         opened = Store.open(store, create=bool(paths)) if store is not None else stack.enter_context(temporary_store())
         read = None
@@ -145,7 +155,8 @@ def rank_store(
             "no session can be ranked" + _why_nothing(dropped, read),
             hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
         )
-    name, value = scoring.headline(rows, options.outcome, without=tuple(without))
+    choice = SIGNALS_MEAN if options.outcome == "signals" else options.outcome
+    name, value = scoring.headline(rows, choice, without=tuple(without))
     keep = rows["session"].implode()
     ranking = causal.rank(
         rows,
@@ -164,8 +175,10 @@ def rank_store(
         basis=_basis(store, rows, options),
         interval="bootstrap-t" if options.bootstrap_t else "jackknife",
     )
+    notes = (*(read.warnings if read is not None else ()), *compliance.warnings(rows))
     return msgspec.structs.replace(
         ranking,
+        warnings=(*notes, *ranking.warnings),
         dropped=(*dropped, *_skipped(read), *_doubted(name, without), *ranking.dropped),
         repeats=repeats.by_model(rows, options.level),
     )
@@ -181,9 +194,7 @@ def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, l
             dropped.append(Dropped(what=what, n=out, why=why))
             rows = rows.filter(~mask)
 
-    leave_out(
-        pl.col("parent").is_not_null(), "sub-agent traces", "part of their parent's session, not rows of their own"
-    )
+    leave_out(pl.col("parent").is_not_null(), "sub-agent traces", "part of their parent's session")
     for column, wanted in options.where.items():
         if column not in rows.columns:
             raise UsageError(f"no column {column!r} to select on", hint=f"columns: {', '.join(rows.columns)}")
@@ -207,18 +218,27 @@ def _doubted(headline: str, without: Mapping[str, str]) -> list[Dropped]:
 
 
 def _skipped(read: intake.IngestResult | None) -> list[Dropped]:
+    """What could not be read, by file and place; beyond twenty places, by reason."""
     if read is None:
         return []
+    lost = [skip for skip in read.skipped if not skip.noted]
+    named = [
+        Dropped(what=f"source {skip.file}" + (f" line {skip.line}" if skip.line else ""), n=1, why=skip.why)
+        for skip in lost[:NAMED_SKIPS]
+    ]
     reasons: dict[str, int] = {}
-    for skip in read.skipped:
+    for skip in lost[NAMED_SKIPS:]:
         reasons[skip.why] = reasons.get(skip.why, 0) + 1
-    return [Dropped(what="source records or files", n=n, why=why) for why, n in sorted(reasons.items())]
+    more = [Dropped(what="further source records or files", n=n, why=why) for why, n in sorted(reasons.items())]
+    return [*named, *more]
 
 
 def _why_nothing(dropped: Sequence[Dropped], read: intake.IngestResult | None) -> str:
     parts = [f"{d.n} {d.what} ({d.why})" for d in dropped]
     if read is not None:
-        parts.insert(0, f"{read.files['read']} files read, {read.files['kept']} kept, {read.files['skipped']} skipped")
+        files = read.files
+        parts.insert(0, f"{files['read']} files read, {files['kept']} kept, {files['skipped']} skipped")
+        parts += [f"{d.what}: {d.why}" for d in _skipped(read)[:5]]
     return ": " + "; ".join(parts) if parts else ""
 
 
