@@ -313,3 +313,11 @@ def test_a_replayed_record_has_the_same_id_in_both_files(tmp_path: Path) -> None
     assert len({record for step in first.steps for record in step.source_ids}) == 4
     other, _ = load(tmp_path / "o.jsonl", meta(id="other"), *shared)
     assert {r for s in other.steps for r in s.source_ids}.isdisjoint(r for s in first.steps for r in s.source_ids)
+
+
+@pytest.mark.parametrize("odd", [["session_meta"], {"a": 1}, 5, None])
+def test_a_bare_record_whose_type_is_no_text_is_kept_as_unknown(tmp_path: Path, odd: Any) -> None:
+    trace, report = load(tmp_path, meta(), {"type": odd, "id": "x"}, user("go"))
+    assert [step.text for step in trace.steps] == ["go"]
+    assert report.kept_bytes == report.n_bytes
+    assert trace.extra["unknown_records"] == [{"type": odd, "id": "x"}]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.ingest.codex.session import Session
+from seatrial.ingest.drafts import text_or_none
 from seatrial.ingest.jsontext import BadJSON, kind, loads
 from seatrial.ingest.lines import lines, too_long
 from seatrial.records import Provenance, ReadLog, Trace
@@ -37,7 +38,7 @@ class Codex:
                 if line.startswith((b'{"timestamp"', b'{"type"')):
                     return 0.9
                 continue
-            if isinstance(value, dict) and value.get("type") in _ENVELOPES and "payload" in value:
+            if isinstance(value, dict) and text_or_none(value.get("type")) in _ENVELOPES and "payload" in value:
                 return 0.97
         if _NAME.match(path.name) and any(f'"type":"{old}"'.encode() in head for old in _OLD_ITEMS):
             return 0.9
@@ -94,7 +95,7 @@ class Codex:
 
 def _enveloped(value: dict[str, Any]) -> dict[str, Any]:
     """A bare record of the first rollout files in the envelope that later ones have."""
-    if value.get("type") in _OLD_ITEMS:
+    if text_or_none(value.get("type")) in _OLD_ITEMS:
         return {"type": "response_item", "timestamp": value.get("timestamp"), "payload": value}
     if "type" not in value and "id" in value and "timestamp" in value:
         return {"type": "session_meta", "timestamp": value.get("timestamp"), "payload": value}
