@@ -36,7 +36,7 @@ def rank(
         typer.Option(metavar="CSV", help="Who was assigned what: unit, arm, p_<arm>..., [stratum, epoch, time, user]."),
     ] = None,
     outcome: Annotated[
-        str, typer.Option(help="auto, outcome (recorded), signals (their mean), or one signal, e.g. steerability.")
+        str, typer.Option(help="auto, outcome (recorded), signals (their mean), or one of the five.")
     ] = "auto",
     weights: Annotated[
         str, typer.Option(help="Weights of the count score: unit, emphasis, or a file of 'seatrial weights fit'.")
