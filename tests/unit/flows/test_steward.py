@@ -1,0 +1,189 @@
+"""Requests of people, from the command line: forget, purge, consent, access."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.cli.app import run
+from seatrial.errors import InputError, SettingsError, UsageError
+from seatrial.flows import steward
+from seatrial.store import Store
+
+Call = Callable[..., tuple[int, Any]]
+
+
+def session(folder: Path, name: str, user: str, day: int, text: str = "hello there") -> Path:
+    """One session as Claude Code writes it, so that it has times and an id."""
+    common = {"sessionId": name, "userType": "external", "isSidechain": False, "cwd": "/x", "version": "2.0.0"}
+    moment = f"2026-01-{day:02d}T10:00:00.000Z"
+    lines = [
+        {**common, "type": "user", "uuid": f"{name}-a", "parentUuid": None, "timestamp": moment,
+         "message": {"role": "user", "content": text}},
+        {**common, "type": "assistant", "uuid": f"{name}-b", "parentUuid": f"{name}-a", "timestamp": moment,
+         "requestId": "r1", "message": {"id": "m1", "type": "message", "role": "assistant", "model": "claude-x",
+         "content": [{"type": "text", "text": "done"}], "usage": {"input_tokens": 1, "output_tokens": 1}}},
+    ]  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+JANES = ("aaaa1111-0000-4000-8000-000000000001", "aaaa2222-0000-4000-8000-000000000002")
+BOBS = "bbbb1111-0000-4000-8000-000000000003"
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    monkeypatch.chdir(tmp_path)
+
+    def do(*arguments: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        status = run([*arguments, "--store", "store", "--json"])
+        out, err = capsys.readouterr()
+        return status, json.loads(out)["result"] if out else json.loads(err)["error"]
+
+    for n, (name, day) in enumerate(zip(JANES, (5, 25), strict=True)):
+        session(tmp_path / "jane", name, "jane", day, text=f"jane says something {n}")
+    session(tmp_path / "bob", BOBS, "bob", 15)
+    for who in ("jane", "bob"):
+        status, _ = do("ingest", who, "--user", who)
+        assert status == 0
+    return do
+
+
+def test_forget_a_person(call: Call, tmp_path: Path) -> None:
+    status, result = call("forget", "jane")
+    assert status == 0
+    assert (result["sessions"], result["proof"]["ok"], result["proof"]["found"]) == (2, True, [])
+    assert result["rows"]["sessions"] == 2
+    store = Store.open(tmp_path / "store")
+    assert store.session_ids() == [BOBS]
+    assert call("verify")[0] == 0
+    status, error = call("forget", "jane")
+    assert (status, error["code"]) == (2, "bad_input")
+
+
+def test_forget_a_session_by_the_start_of_its_id(call: Call, tmp_path: Path) -> None:
+    status, result = call("forget", "--session", "aaaa1111")
+    assert (status, result["sessions"]) == (0, 1)
+    assert Store.open(tmp_path / "store").session_ids() == [JANES[1], BOBS]
+
+
+def test_a_pseudonym_names_its_person(call: Call, tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store")
+    assert call("forget", store.pseudonyms()[0].of("bob"))[1]["sessions"] == 1
+
+
+def test_earlier_versions_say_that_they_were_erased(call: Call, tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store")
+    before = store.data_version
+    call("forget", "jane")
+    with pytest.raises(Exception, match=f"data version {before} can no longer be read"):
+        store.table("sessions", version=before)
+
+
+@pytest.mark.parametrize(("options", "left"), [(("--before", "2026-01-10"), 2), (("--older-than", "0"), 0)])
+def test_purge(call: Call, tmp_path: Path, options: tuple[str, ...], left: int) -> None:
+    status, plan = call("purge", *options, "--dry-run")
+    assert (status, plan["sessions"]) == (0, 3 - left)
+    assert len(Store.open(tmp_path / "store").session_ids()) == 3
+    status, result = call("purge", *options)
+    assert (status, result["sessions"]) == (0, 3 - left)
+    assert result["proof"]["ok"]
+    assert len(Store.open(tmp_path / "store").session_ids()) == left
+
+
+def test_retention_days_is_the_default_and_ingest_keeps_to_it(call: Call, tmp_path: Path) -> None:
+    status, error = call("purge")
+    assert (status, error["code"]) == (2, "bad_settings")
+    (tmp_path / "seatrial.toml").write_text("retention_days = 30\n")
+    assert call("purge", "--dry-run")[1]["sessions"] >= 0
+    (tmp_path / "seatrial.toml").write_text("retention_days = 1\n")
+    assert call("ingest", "jane", "--user", "jane")[0] == 0
+    assert Store.open(tmp_path / "store").session_ids() == []
+
+
+def test_consent_is_kept_to_by_rank_and_export(call: Call, tmp_path: Path) -> None:
+    assert call("consent", "set", "jane", "--purpose", "rank", "--basis", "form")[1] == {"recorded": 1}
+    assert call("consent", "set", "bob", "--purpose", "export")[0] == 0
+    status, listed = call("consent", "list")
+    assert sorted(c["purposes"] for c in listed["consents"]) == [["export"], ["rank"]]
+    assert all(c["subject"].startswith("user-") for c in listed["consents"])
+    status, exported = call("export", "out")
+    assert (status, exported["written"], exported["left_out"][0]["n"]) == (0, 1, 2)
+    assert call("export", "out2", "--session", JANES[0])[0] == 3
+    status, error = call("consent", "set", "jane", "--purpose", "sell")
+    assert (status, error["code"]) == (2, "usage")
+
+
+def test_withdrawal_erases_and_is_remembered(call: Call, tmp_path: Path) -> None:
+    call("consent", "set", "jane", "--purpose", "rank")
+    status, result = call("consent", "withdraw", "jane")
+    assert (status, result["sessions"], result["proof"]["ok"]) == (0, 2, True)
+    (kept,) = call("consent", "list")[1]["consents"]
+    assert kept["withdrawn"] is not None
+    call("ingest", "jane", "--user", "jane")
+    status, exported = call("export", "out")
+    assert (exported["written"], exported["left_out"][0]["why"]) == (1, "consent was withdrawn")
+    status, result = call("forget", "jane")
+    assert (result["sessions"], result["rows"]["consents"]) == (2, 1)
+    assert call("consent", "list")[1]["consents"] == []
+    assert call("consent", "withdraw", "--session", BOBS)[1]["proof"]["ok"]
+
+
+def test_a_consent_file(call: Call, tmp_path: Path) -> None:
+    csv = tmp_path / "c.csv"
+    csv.write_text(f"user,session,purposes,basis,time\njane,,rank; label,form,2026-01-01\n,{BOBS},rank,,5\n")
+    assert call("consent", "set", "--file", "c.csv")[1] == {"recorded": 2}
+    lines = tmp_path / "c.jsonl"
+    lines.write_text('{"user": "jane", "purposes": ["rank", "label"], "basis": "form", "time": 1767225600}\n')
+    store = Store.open(tmp_path / "store")
+    version = store.data_version
+    assert call("consent", "set", "--file", "c.jsonl")[1] == {"recorded": 1}
+    assert store.data_version == version, "the same record again"
+    for text, what in (
+        ("user,purpose\njane,rank\n", "purposes"),
+        ("user,purposes\n,rank\n", "names a user or a session"),
+        ("user,purposes,time\njane,rank,noon\n", "no time"),
+    ):
+        csv.write_text(text)
+        with pytest.raises(InputError, match=what):
+            steward.consent_file(store, csv)
+
+
+def test_an_access_request_gets_everything_and_nothing_of_others(call: Call, tmp_path: Path) -> None:
+    call("consent", "set", "jane", "--purpose", "rank")
+    call("rank")
+    status, result = call("export", "answer", "--subject", "jane")
+    assert (status, result["sessions"], result["traces"]) == (0, 2, 2)
+    assert result["rows"]["sessions"] == result["rows"]["outcomes"] == 2
+    assert result["rows"]["consents"] == 1
+    texts = {
+        p.relative_to(tmp_path / "answer").as_posix(): p.read_text() for p in (tmp_path / "answer").rglob("*.json*")
+    }
+    assert "jane says something 0" in texts[f"traces/{JANES[0]}.json"]
+    assert BOBS not in "".join(texts.values())
+    assert texts["tables/steps.jsonl"].count("\n") == result["rows"]["steps"]
+    assert json.loads(texts["about.json"])["columns"]["sessions"]["arm"]
+    assert call("export", "answer", "--subject", "jane")[1]["code"] == "bad_input"
+    assert call("export", "other", "--subject", "nobody")[0] == 2
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "s", create=True)
+    for user, sessions in ((None, []), ("jane", ["x"])):
+        with pytest.raises(UsageError):
+            steward.subject_of(store, user=user, sessions=sessions)
+    with pytest.raises(UsageError, match="not both"):
+        steward.cutoff("2026-01-01", 3)
+    with pytest.raises(UsageError, match="no date"):
+        steward.cutoff("yesterday", None)
+    assert steward.cutoff("2026-01-01", None) == 1767225600.0
+    with pytest.raises(SettingsError):
+        steward.cutoff(None, None)
