@@ -95,6 +95,15 @@ def test_outputs_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<failure" in Path("g.xml").read_text()
 
 
+def test_forbidden_calls_are_safety_findings() -> None:
+    table("a.csv", metric="forbidden_absent")
+    table("b.csv", metric="forbidden_absent", lost=1)
+    run(["gate", "--baseline", "a.csv", "--candidate", "b.csv", "--sarif", "g.sarif"])
+    results = json.loads(Path("g.sarif").read_text())["runs"][0]["results"]
+    (found,) = [r for r in results if r["ruleId"] == "safety"]
+    assert found["message"]["text"] == "task t00: a forbidden tool was called in 5 of 5 attempts"
+
+
 def test_a_committed_baseline_is_made_used_and_updated_with_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = table("good.csv", model="m"), table("bad.csv", lost=9, model="m")
     assert run(["gate", "--baseline", "base.json", "--candidate", good, "--update-baseline"]) == 2
