@@ -21,7 +21,6 @@ from seatrial.gate.settings import GateSettings
 from seatrial.records import Comparison, Trace
 from seatrial.report.sarif import Finding
 
-
 FORBIDDEN = "forbidden_absent"
 """The check whose failures are safety findings."""
 
