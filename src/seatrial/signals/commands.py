@@ -330,8 +330,15 @@ def _pairs(step: Step) -> dict[int, int]:
     """Call position to result position: by id; results without an id follow the order of the calls left over."""
     if len(step.tool_calls) == len(step.results) == 1 and step.results[0].call_id == step.tool_calls[0].id:
         return {0: 0}
-    by_id = {r.call_id: i for i, r in enumerate(step.results) if r.call_id is not None}
-    paired = {p: by_id[c.id] for p, c in enumerate(step.tool_calls) if c.id in by_id}
+    by_id: dict[str, list[int]] = {}
+    for i, r in enumerate(step.results):
+        if r.call_id is not None:
+            by_id.setdefault(r.call_id, []).append(i)
+    paired = {}
+    # From the back, so that the last of several results to one call is its own, and no result counts for two calls.
+    for p in reversed(range(len(step.tool_calls))):
+        if by_id.get(step.tool_calls[p].id):
+            paired[p] = by_id[step.tool_calls[p].id].pop()
     loose = [i for i, r in enumerate(step.results) if r.call_id is None]
     waiting = [p for p in range(len(step.tool_calls)) if p not in paired]
     if len(loose) == len(waiting):
@@ -349,7 +356,7 @@ def _signals(trace: Trace, step: Step, fact: CallFact, finding: Finding, index: 
         detector=NAME,
         version=VERSION,
         confidence=finding.confidence,
-        span=Span(start=finding.start, end=finding.end, field=f"results.{index}.text") if quote else None,
+        span=Span(start=finding.start, end=finding.end, field=f"results.{index}.text"),
         quote=quote,
         time=result.time if result.time is not None else step.time,
         model=fact.model,
@@ -373,7 +380,7 @@ def _signals(trace: Trace, step: Step, fact: CallFact, finding: Finding, index: 
         detector=NAME,
         version=VERSION,
         confidence=0.8 if reason else 0.6,
-        span=Span(start=start, end=end, field=f"results.{index}.text") if quote else None,
+        span=Span(start=start, end=end, field=f"results.{index}.text"),
         quote=quote,
         time=found.time,
         model=fact.model,

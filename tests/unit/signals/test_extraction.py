@@ -341,3 +341,26 @@ def test_door_names_do_not_depend_on_what_was_imported_first() -> None:
 def test_importing_the_room_loads_no_heavy_library() -> None:
     code = "import sys, seatrial.signals, seatrial.scoring; assert not {'numpy', 'polars', 're2'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("text", ["", "Traceback (most recent call last):\nValueError: no"])
+@pytest.mark.parametrize("ids", [("a", "b", "c"), ("a", "a", "a"), (None, None, None), ("a", "a", "x")])
+def test_every_row_has_a_key_of_its_own(text: str, ids: tuple[str | None, ...]) -> None:
+    """Failing results of one step stay apart by what they are the results of, whatever their calls are named."""
+    step = Step(
+        index=1,
+        event_class="agent",
+        tool_calls=tuple(ToolCall(id=i or "", name="Bash", arguments={"command": "make"}) for i in ids[:2]),
+        results=tuple(ToolResult(call_id=i, outcome="error", exit_code=2, text=text) for i in ids),
+    )
+    refused = Step(
+        index=2,
+        event_class="agent",
+        tool_calls=(ToolCall(id="a", name="Bash"), ToolCall(id="a", name="Bash")),
+        results=(ToolResult(call_id="a", outcome="rejected"), ToolResult(call_id="a", outcome="rejected")),
+    )
+    tables = signals.frames([signals.extract(build(("human", "build it"), step, refused, ("human", "no, wrong!")))])
+    assert tables["signals"].filter(tables["signals"]["kind"] == "execution_error").height == 5
+    for table in (SIGNALS, CALLS, CORRECTIONS):
+        keys = tables[table.name].select(table.key)
+        assert keys.is_duplicated().sum() == 0, keys.to_dicts()
