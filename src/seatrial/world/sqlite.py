@@ -72,8 +72,9 @@ class SqliteWorld:
         try:
             # Rows come table by table: references are checked once all are there.
             self._db.execute("PRAGMA defer_foreign_keys = ON")
+            keys = self._keys()
             for table, rows in start.state.items():
-                self._insert(table, rows)
+                self._insert(table, rows, keys.get(table))
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._db.execute("ROLLBACK")
@@ -100,7 +101,7 @@ class SqliteWorld:
 
     def state(self) -> State:
         """Every row of every table."""
-        return {table: self._rows(table) for table in self._tables()}
+        return {table: self._rows(table, keys) for table, keys in self._keys().items()}
 
     def state_hash(self) -> str:
         """sha256 of the canonical state without its volatile fields."""
@@ -144,17 +145,20 @@ class SqliteWorld:
         database.executescript(self._schema)
         return database
 
-    def _tables(self) -> list[str]:
-        found = self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%'"
-                                 " ESCAPE '\\' ORDER BY name")  # fmt: skip
-        return [name for (name,) in found]
+    def _keys(self) -> dict[str, list[str]]:
+        """The columns of the primary key of every table, by table in order; none where a table has no key."""
+        found = self._db.execute(
+            "SELECT t.name, c.name, c.pk FROM sqlite_schema t JOIN pragma_table_info(t.name) c"
+            " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, c.pk"
+        )
+        keys: dict[str, list[str]] = {}
+        for table, column, position in found:
+            keys.setdefault(table, [])
+            if position:
+                keys[table].append(column)
+        return keys
 
-    def _key_columns(self, table: str) -> list[str]:
-        info = self._db.execute("SELECT name, pk FROM pragma_table_info(?)", (table,)).fetchall()
-        return [name for name, pk in sorted((row for row in info if row[1]), key=lambda row: row[1])]
-
-    def _rows(self, table: str) -> dict[str, Any]:
-        keys = self._key_columns(table)
+    def _rows(self, table: str, keys: list[str]) -> dict[str, Any]:
         # A table without a key is known by its rowid; one declared WITHOUT ROWID always has a key.
         columns = "*" if keys else "rowid AS [_rowid_], *"
         cursor = self._db.execute(f"SELECT {columns} FROM {_quoted(table)}")
@@ -168,12 +172,12 @@ class SqliteWorld:
             rows[key if key not in rows else json.dumps(parts)] = row
         return rows
 
-    def _insert(self, table: str, rows: Any) -> None:
+    def _insert(self, table: str, rows: Any, keys: list[str] | None) -> None:
         if not isinstance(rows, dict) or not all(isinstance(r, dict) for r in rows.values()):
             raise InputError(
                 f"world {self.name}: table {table} is not {{key: {{column: value}}}}", hint="see SqliteWorld"
             )
-        without_key = not self._key_columns(table)
+        without_key = keys == []
         for key, row in rows.items():
             columns = {**({"rowid": int(key)} if without_key else {}), **row}
             if not columns:
