@@ -15,10 +15,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `setup` prepares the world and `check_final(final_answer, world_state)` judges its end; in files both are
     ``module:function`` or, for `check_final`, a list of assertions ``{"path", "op", "value"}``. `max_turns`
-    limits agent turns, `max_tool_calls` tool calls; None means no limit. `order` is None, ``"subsequence"``
-    or ``"prefix N"``. `reference` is a list of calls to match, ``{"calls": [{"tool", "arguments"}], "mode",
-    "arguments"}`` (METHODS 6.2). `r_max` is the cost of doing the task from scratch (METHODS 5, D4), in the world's
-    unit.
+    limits agent turns, `max_tool_calls` tool calls; None means no limit. `order` is None (or ``"none"``),
+    ``"subsequence"`` or ``"prefix N"``: the first N of `expected_tools` are ordered. `reference` is a list of calls
+    to match, ``{"calls": [{"tool", "arguments"}], "mode", "arguments"}`` (METHODS 6.2). `r_max` is the cost of doing
+    the task from scratch (METHODS 5, D4), in the world's unit.
     """
 
     id: str

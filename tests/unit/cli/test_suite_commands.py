@@ -144,7 +144,7 @@ def test_vary_writes_tasks_that_load(suite: str, capsys: pytest.CaptureFixture[s
 def test_triage_and_drafts_from_sessions(suite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from seatrial.flows import demo
 
-    demo.make_sessions(tmp_path / "fleet", sessions=100, seed=3)
+    demo.make_sessions(tmp_path / "fleet", sessions=40, seed=3)
     assert run(["ingest", str(tmp_path / "fleet"), "--store", "s"]) == 0
     capsys.readouterr()
     _, body, _ = call(capsys, "triage", "--state", "new", "--store", "s")
