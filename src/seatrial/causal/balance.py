@@ -13,7 +13,8 @@ from seatrial.records import Check
 ALARM = 1e-3
 """Both checks fail below this p-value: they look on every run, so they must rarely cry wolf."""
 DRAWS = 9_999
-ENOUGH = 20
+ENOUGH, FEWEST = 20, 199
+"""The balance test stops once 20 draws reach the observed statistic, but never before 199 draws."""
 MONTE_CARLO_UNITS = 20_000
 LEVELS = 12
 """Levels of task type and of difficulty whose shares are compared."""
@@ -27,7 +28,8 @@ def chi2_p(value: float, df: int) -> float:
 def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
     """One row per assignment unit, stratum and epoch: arm, probabilities and mean covariates.
 
-    A unit that was drawn once and served many sessions counts once; a unit without a name is its session.
+    A unit that was drawn once and served many sessions counts once; a unit without a name is its session. Where some
+    unit was served by two arms (a task, attempted repeatedly), sessions were drawn, and each is its own unit.
     """
     p = probabilities(table, arms)
     assert p is not None
@@ -38,6 +40,9 @@ def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
     ]
     keys = ["_unit", "arm", "assigned_stratum", "epoch", "probabilities_json"]
     grown = table.with_columns(unit.alias("_unit"), *numbers)
+    place = ["_unit", "assigned_stratum", "epoch", "probabilities_json"]
+    if grown.group_by(place).agg(pl.col("arm").n_unique())["arm"].max() != 1:
+        grown = grown.with_columns(pl.col("session").alias("_unit"))
     if grown["_unit"].n_unique() == grown.height:
         plain = [pl.col("task_type").fill_null(""), pl.col("difficulty").fill_null("")]
         return grown.select(*keys, "x_prompt", "x_start", *plain)
@@ -121,12 +126,14 @@ def omnibus_balance(x: Floats, arm: Codes, stratum: Codes, seed: int = 0) -> tup
     """Hansen & Bowers' omnibus balance test permuted inside the design: statistic, rank, p-value, method.
 
     The statistic is the quadratic form of all arms' covariate sums, centred inside design strata, in their exact
-    permutation covariance. Up to 20,000 units it is permuted until 20 draws reach it or 9,999 are drawn (Besag &
-    Clifford 1991: few draws suffice to see that nothing is wrong); above, its chi-square limit is used.
+    permutation covariance. Up to 20,000 units it is permuted until 20 of 199 draws or more reach it, or 9,999 are
+    drawn (Besag & Clifford 1991: few draws suffice to see that nothing is wrong); above, its chi-square limit is used.
     """
+    if x.shape[1] == 0:
+        return 0.0, 0, 1.0, "no covariate varies inside the design"
     z = _within(x, stratum)
     scale = np.sqrt((z**2).mean(axis=0))
-    z = z[:, scale > 1e-12 * np.abs(x).max(axis=0, initial=1.0)] if z.shape[1] else z
+    z = z[:, scale > 1e-12 * np.abs(x).max(axis=0, initial=1.0)]
     k_count = int(arm.max()) + 1
     if z.shape[1] == 0 or k_count < 2:
         return 0.0, 0, 1.0, "no covariate varies inside the design"
@@ -157,11 +164,11 @@ def omnibus_balance(x: Floats, arm: Codes, stratum: Codes, seed: int = 0) -> tup
     sorted_arm, position = arm[order], stratum[order]
     shuffled = np.empty_like(arm)
     extreme = drawn = 0
-    while drawn < DRAWS and extreme < ENOUGH:
+    while drawn < DRAWS and (extreme < ENOUGH or drawn < FEWEST):
         shuffled[order] = sorted_arm[np.lexsort((rng.random(arm.size), position))]
         extreme += statistic(shuffled) >= value * (1 - 1e-12)
         drawn += 1
-    p = extreme / drawn if extreme == ENOUGH else (1 + extreme) / (1 + drawn)
+    p = extreme / drawn if FEWEST < drawn < DRAWS else (1 + extreme) / (1 + drawn)
     return value, rank, p, f"permuted inside the design, {drawn} draws"
 
 

@@ -194,6 +194,24 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     return codes(table["key"])[0], "user", one_user
 
 
+def refuse_all_excluded(outcomes: pl.DataFrame) -> None:
+    """Say by status what happened to every attempt, where none counts (METHODS 0.1, 0.2).
+
+    Raises:
+        EvidenceError: every row has a status that excludes it.
+    """
+    if outcomes.height == 0 or "status" not in outcomes.columns:
+        return
+    status = outcomes["status"].cast(pl.String)
+    if not status.is_in(EXCLUDED).fill_null(False).all():
+        return
+    said = ", ".join(f"{n} {name}" for name, n in sorted(status.value_counts().rows()))
+    raise EvidenceError(
+        f"every attempt was excluded, by status: {said}",
+        hint="nothing scored is never a result; passed, failed, error_agent and timeout are scored",
+    )
+
+
 def sample(table: pl.DataFrame) -> Sample:
     """The countable rows as a `Sample`.
 

@@ -86,6 +86,7 @@ def rank(
         UsageError: options that cannot mean anything. SchemaError: columns missing or of the wrong type.
         EvidenceError: no session has both a model and an outcome.
     """
+    prepare.refuse_all_excluded(outcomes)
     table, name = prepare.with_value(prepare.complete(outcomes, arm), outcome, value)
     options = Options(
         outcome=name, baseline=baseline, estimator=estimator, overlap=overlap, interval=interval,

@@ -151,12 +151,16 @@ def mean_interval(moments: Moments, m: int, *, level: float, bounded: bool, bina
 
 
 def simultaneous(each: Contrasts, *, level: float, seed: int) -> list[tuple[float, float] | None]:
-    """Intervals that hold for all contrasts together: c x SE, c the max-|t| quantile with df = min_m df_m."""
+    """Intervals that hold for all contrasts together: c x SE, c the max-|t| quantile with df = min_m df_m.
+
+    c is never below the t quantile: Monte Carlo noise must not make joint intervals narrower than pointwise ones.
+    """
     live = np.flatnonzero(each.se > 0)
     out: list[tuple[float, float] | None] = [None] * each.value.size
     if live.size == 0:
         return out
-    c = max_t_quantile(each.cov[np.ix_(live, live)], float(each.df[live].min()), level, seed=seed)
+    df = float(each.df[live].min())
+    c = max(max_t_quantile(each.cov[np.ix_(live, live)], df, level, seed=seed), two_sided_t(level, df))
     for m in live:
         out[m] = (float(each.value[m] - c * each.se[m]), float(each.value[m] + c * each.se[m]))
     return out
