@@ -9,7 +9,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from seatrial.flows.attempts import stored_run
+from seatrial.flows.check import with_differences
 from seatrial.flows.run import RunOptions, run_suite
+from seatrial.flows.runs_read import read_source
 from seatrial.flows.stamps import refused_judges
 from seatrial.gate.adaptive import Plan, Step, plan, until_decided
 from seatrial.gate.runs import Run, run_of
@@ -64,4 +66,6 @@ def run_until_decided(
         return arm("baseline", baseline, runs), arm("candidate", candidate, runs)
 
     step = until_decided(first, second, looks, more, settings, refused=refused_judges(settings, judged))
+    sides = [read_source(Path(names[side]), store=store) for side in ("baseline", "candidate")]
+    step = replace(step, comparison=with_differences(step.comparison, *sides))
     return Decided(step, looks, names["baseline"], names["candidate"], runs)

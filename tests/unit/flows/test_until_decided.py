@@ -83,6 +83,9 @@ def test_a_broken_agent_is_stopped_before_the_budget_is_spent(tmp_path: Path) ->
     )  # fmt: skip
     assert found.step.comparison.verdict == "REGRESSION"
     assert found.runs < found.plan.runs[-1]
+    first = found.step.comparison.regressed_tasks[0]
+    assert first.diff is not None
+    assert "ring" in first.diff["summary"]
 
 
 def test_stored_runs_are_compared_by_name_with_their_traces(tmp_path: Path) -> None:
