@@ -14,7 +14,7 @@ from seatrial.records import CallFact, ErrorCause, Signal, Span, Step, ToolCall,
 from seatrial.signals import faults, shell
 
 NAME = "commands"
-VERSION = "2"
+VERSION = "3"
 
 UNRECORDED = "not recorded"
 """The tool of a result whose call is not in the log."""
