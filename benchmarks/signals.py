@@ -78,7 +78,13 @@ def main() -> None:
     print(f"characters a turn      {sum(map(len, texts)) / n:10.0f}")
     print(f"matching, RE2          {1 / fast:10,.0f} turns/s")
     print(f"matching, Python re    {1 / slow:10,.0f} turns/s   RE2 is {slow / fast:.0f} times as fast")
-    print(f"verdicts with evidence {1 / whole:10,.0f} turns/s")
+    heard = [language.Heard(text, before) for text, before in sample]
+    language.read_many(heard[:10])
+    rules = clock(lambda: [language.score(r) for r in language.read_many(heard, learned=False)]) / n
+    both = clock(lambda: [language.score(r) for r in language.read_many(heard)]) / n
+    print(f"batch, rules           {1 / rules:10,.0f} turns/s")
+    print(f"batch, with classifier {1 / both:10,.0f} turns/s")
+    print(f"one by one, evidence   {1 / whole:10,.0f} turns/s")
     trace = long_trace(1_000)
     extract(trace)
     print(f"a trace of 1,000 steps {min(clock(lambda: extract(trace)) for _ in range(5)) * 1000:10.1f} ms")

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import re2
+
 from seatrial.signals import classifier
 from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 from seatrial.signals.matching import MASK, mask, matcher, normalise
@@ -33,22 +35,22 @@ DECISIVE = 2.0
 """A context with more points than this can speak for a kind alone; weaker ones only tip the balance."""
 
 _TAIL = 700
-_QUESTION = re.compile(r"[?？][^\w\n]{0,6}\Z")
-_ASKS = re.compile(
+_QUESTION = r"[?？][^\w\n]{0,6}\z"
+_ASKS = (
     r"let me know|want me to|would you like|shall i|should i|do you want|which (?:one|option|would|do)|your call"
     r"|say the word|ready (?:to|for|when)|happy to|if you.d like|quer que|möchtest du|soll ich|voulez-vous"
     r"|veux-tu|quieres que|deseja"
 )
-_OFFERS_SHIP = re.compile(
+_OFFERS_SHIP = (
     r"(?:want me to|would you like me to|shall i|should i|do you want me to|ready (?:for me )?to|like me to|i can"
-    r"|quer que eu)[^\n?]{0,60}\b(?:commit|push|merge|pr\b|pull request|ship|deploy|release)",
-    re.IGNORECASE,
+    r"|quer que eu)[^\n?]{0,60}\b(?:commit|push|merge|pr\b|pull request|ship|deploy|release)"
 )
-_REPORTS = re.compile(
-    r"✅|✓|🎉|🚀|\b(?:done|fixed|added|updated|removed|implemented|created|renamed|replaced|completed?|committed|pushed|merged"
-    r"|passe[sd]?|passing|clean|works?|working|ready|all set|now|changed|moved|refactored|resolved|finished|built)\b",
-    re.IGNORECASE,
+_REPORTS = (
+    r"✅|✓|🎉|🚀|\b(?i:done|fixed|added|updated|removed|implemented|created|renamed|replaced|completed?|committed|pushed"
+    r"|merged|passe[sd]?|passing|clean|works?|working|ready|all set|now|changed|moved|refactored|resolved|finished"
+    r"|built)\b"
 )
+_REFUSED = r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)"
 _AGREES = re.compile(
     r"^\s*(?:y|yes|yep|yeah|yup|sure|ok(?:ay)?|please(?: do)?|go ahead|do it|sounds good|sim|s[ií]|oui"
     r"|ja|好的?|可以|はい"
@@ -57,7 +59,7 @@ _AGREES = re.compile(
     r")\s*[.!]*\s*$",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)", re.IGNORECASE)
+_ABOUT_END = (_QUESTION, _OFFERS_SHIP, _REFUSED)
 _SHOUTED = re.compile(r"[A-Z]{3}|[^\W\d_a-zA-Z]")
 _WORD = re.compile(r"\w+")
 
@@ -85,6 +87,18 @@ class _Weights(NamedTuple):
     contexts: dict[str, tuple[tuple[str, float], ...]]
 
 
+@lru_cache(maxsize=3)
+def _looks(what: str) -> re2.Set:
+    """One automaton for what is asked about the agent's words: their end, their last line, all that is read."""
+    options = re2.Options()
+    options.log_errors = False
+    built = re2.Set.SearchSet(options)
+    for pattern in {"end": _ABOUT_END, "line": (_ASKS,), "all": (_REPORTS,)}[what]:
+        built.Add(pattern)
+    built.Compile()
+    return built
+
+
 @lru_cache(maxsize=1)
 def _weights() -> _Weights:
     lexicon = builtin()
@@ -103,17 +117,18 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     out = []
     tail = before[-_TAIL:].rstrip()
     end = tail[-300:].lower()
-    if tail and (_QUESTION.search(end) or _ASKS.search(end.rsplit("\n", 1)[-1][-240:])):
+    at_end = _looks("end").Match(end.encode("utf-8", "replace")) or () if tail else ()
+    if tail and (0 in at_end or _looks("line").Match(end.rsplit("\n", 1)[-1][-240:].encode("utf-8", "replace"))):
         out.append("agent-asks")
         if said.startswith(("no ", "no,", "no.", "nope", "nein", "non,", "não", "no\n")):
             out.append("answers-no")
-    if tail and _REPORTS.search(tail):
+    if tail and _looks("all").Match(tail.encode("utf-8", "replace")):
         out.append("agent-reports")
-    if _AGREES.match(turn) and _OFFERS_SHIP.search(end):
+    if 1 in at_end and _AGREES.match(turn):
         out.append("agrees-to-ship")
     if interrupted:
         out.append("interrupted")
-    if refused or _REFUSED.search(end):
+    if refused or 2 in at_end:
         out.append("refused")
     own = said.replace(MASK, "").strip()
     if own.endswith(("?", "？")):
