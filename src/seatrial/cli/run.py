@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
 
 if TYPE_CHECKING:
     from seatrial.flows.run import RunOptions
+    from seatrial.report.section import Section
     from seatrial.suites.runner import Tally
 
 
@@ -91,6 +92,8 @@ def run(
     budget: Annotated[
         int, typer.Option(min=1, help="With --until-decided: further attempts, both agents together.")
     ] = 1000,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a Markdown summary.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the runs of the store and stop.")] = False,
     level: LevelOption = 0.95,
     seed: SeedOption = 0,
@@ -143,13 +146,16 @@ def run(
         return
     with _progress(quiet=as_json) as step:
         made = run_suite(suite, agent=agent, store=where, options=options, progress=step)
+    from seatrial.report.chapters import suite as chapter
+
+    title = f"{made.suite} by {made.agent}"
+    sections = chapter.run(title, made.result, made.warnings)
+    _write(sections, title, html, markdown)
     if as_json:
         output.emit("run", made, data_version=made.data_version, warnings=made.warnings)
     else:
-        from seatrial.report.chapters import suite as chapter
-
         resumed = f", {made.resumed} of them made before" if made.resumed else ""
-        for section in chapter.run(f"{made.suite} by {made.agent}", made.result, made.warnings):
+        for section in sections:
             output.show(section)
         output.console().print(f"Run {made.run}: {made.result.counts.n_planned} attempts{resumed}, kept in {where}")
     if not made.result.counts.n_scored:
@@ -183,6 +189,20 @@ def _until_decided(
     status = exit_status(step.comparison, settings.on_inconclusive)
     if status:
         raise typer.Exit(status)
+
+
+def _write(sections: Sequence[Section], title: str, html: Path | None, markdown: Path | None) -> None:
+    if html is not None:
+        from seatrial._version import __version__
+        from seatrial.report import page
+
+        text = page.page(sections, title=title, eyebrow="suite", version=__version__)
+        html.write_text(text, encoding="utf-8")
+    if markdown is not None:
+        from seatrial.report.markdown import section_lines
+
+        lines = [line for section in sections for line in section_lines(section)]
+        markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _list(where: Path, as_json: bool) -> None:

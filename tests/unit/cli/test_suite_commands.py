@@ -90,7 +90,10 @@ def test_run_grade_and_list(suite: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_screen_shows_metrics_apart_and_never_one_score(suite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["run", suite, "--agent", "python:adding:ADDER", "-k", "2", "--store", "s"]) == 0
+    files = ["--html", "run.html", "--markdown", "run.md"]
+    assert run(["run", suite, "--agent", "python:adding:ADDER", "-k", "2", "--store", "s", *files]) == 0
+    assert "no_verbatim_retries" in Path("run.html").read_text()
+    assert "2 unlucky" in Path("run.md").read_text()
     out = capsys.readouterr().out
     for word in ("world_state", "no_verbatim_retries", "pass^k", "2 sound", "2 unlucky", "time p50"):
         assert word in out
