@@ -317,7 +317,7 @@ def test_a_replayed_record_has_the_same_id_in_both_files(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("odd", [["session_meta"], {"a": 1}, 5, None])
 def test_a_bare_record_whose_type_is_no_text_is_kept_as_unknown(tmp_path: Path, odd: Any) -> None:
-    trace, report = load(tmp_path, meta(), {"type": odd, "id": "x"}, user("go"))
+    trace, report = load(tmp_path / "rollout-1.jsonl", meta(), {"type": odd, "id": "x"}, user("go"))
     assert [step.text for step in trace.steps] == ["go"]
     assert report.kept_bytes == report.n_bytes
     assert trace.extra["unknown_records"] == [{"type": odd, "id": "x"}]
