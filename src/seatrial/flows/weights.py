@@ -87,13 +87,14 @@ def _fit(
 ) -> WeightsRun:  # fmt: skip
     extract_store(store, scoring.UNIT)
     rows = store.table("outcomes").filter(pl.col("parent").is_null()).sort("session").collect()
-    joined = rows.join(labels, on="session", how="inner").sort("session")
+    chance = labels.select("session", "label", pl.col("probability").alias("_chance"))
+    joined = rows.join(chance, on="session", how="inner").sort("session")
     if joined.is_empty():
         raise EvidenceError("no labelled session is in the store", hint="label ids must be the store's session ids")
     users = joined.select(pl.coalesce("user", "session"))["user"].to_list()
     fitted = fitting.fit(
         _counts(joined), joined["label"].to_numpy(), users, sessions=joined["session"].to_list(),
-        sample_weight=1.0 / joined["probability"].to_numpy(), ordered=ordered, emphasis=emphasis, method=method,
+        sample_weight=1.0 / joined["_chance"].to_numpy(), ordered=ordered, emphasis=emphasis, method=method,
         draws=draws, seed=seed, level=level, fingerprint=detectors(),
     )  # fmt: skip
     return WeightsRun(
