@@ -12,6 +12,7 @@ import polars as pl
 from seatrial.canon import canonical
 from seatrial.errors import EvidenceError, InputError
 from seatrial.records import Attempt, Verdict
+from seatrial.records.fitting import fitting
 from seatrial.records.tables import ATTEMPTS, VERDICTS, Table
 from seatrial.store import Store
 from seatrial.suites.runner import Done
@@ -72,7 +73,8 @@ def verdict_rows(session: str, run: str, a: Attempt, verdicts: Sequence[Verdict]
 
 
 def _frame(table: Table, rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame({c: [row.get(c) for row in rows] for c in table.names}, schema=table.schema())
+    held = [fitting(table, row)[0] for row in rows]
+    return pl.DataFrame({c: [row.get(c) for row in held] for c in table.names}, schema=table.schema())
 
 
 def runs(store: Store) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
 from seatrial.engine.local import map_sessions
 from seatrial.records import SCORED, Assignment, SessionScore, Trace, Weights
+from seatrial.records.fitting import fitting
 from seatrial.records.tables import OUTCOMES_TABLE
 from seatrial.scoring.outcomes import VERSION as SCORING_VERSION
 from seatrial.store import Store
@@ -118,6 +119,7 @@ def extract_traces(
         for trace, extraction in zip(traces, found, strict=True)
     ]
     frames = signals.frames(found)
+    rows = [fitting(OUTCOMES_TABLE, row)[0] for row in rows]
     frames["outcomes"] = pl.DataFrame(rows, schema=OUTCOMES_TABLE.schema(), orient="row")
     return frames
 
@@ -143,7 +145,7 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
     first = next((s for s in trace.steps if s.event_class in ("human", "simulated_user") and not s.copied), None)
     times = [s.time for s in trace.steps if s.time is not None and not s.copied]
     counted = _calls(found)
-    tokens = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None]
+    tokens = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None and n >= 0]
     return {
         "session": trace.id,
         "parent": trace.parent,

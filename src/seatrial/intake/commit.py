@@ -11,8 +11,9 @@ from seatrial.intake.assignments import Join
 from seatrial.intake.prepare import FileEnd, Part, Prepared
 from seatrial.intake.settle import compare, join, mark_copied, rename, repack, trace_of
 from seatrial.records import FileReport, Skip, Trace
-from seatrial.records.tables import TABLES
+from seatrial.records.tables import CONSENTS, TABLES
 from seatrial.store import Store, frames, session_row, step_rows
+from seatrial.store.consent import frame, newer
 
 BATCH_SESSIONS = 256
 BATCH_BYTES = 16 * 1024 * 1024
@@ -43,6 +44,8 @@ class Committer:
             return
         self._batch.append(part)
         self._bytes += len(part.packed)
+        for what in part.misfits:
+            self._note(part, f"session {part.session}: {what}, which no count can hold: it is left out")
         for kind, n in part.redacted.items():
             self.redacted[kind] = self.redacted.get(kind, 0) + n
         if len(self._batch) >= BATCH_SESSIONS or self._bytes >= BATCH_BYTES:
@@ -143,7 +146,11 @@ class Committer:
         if any(p.session in kept for p in pending):
             # What was derived from a replaced session is no longer about it.
             tables = {t.name: pl.DataFrame(schema=t.schema()) for t in TABLES if t.by == "session"} | tables
-        self._store.commit(tables, replace_sessions=[p.session for p in pending])
+        given = newer(self._store, [p.consent for p in pending if p.consent is not None])
+        if given:
+            tables[CONSENTS.name] = frame(given)
+        replaced = [*(p.session for p in pending), *(c.subject for c in given)]
+        self._store.commit(tables, replace_sessions=replaced)
         for prepared in pending:
             self._owners.claim(prepared.session, prepared.records(copied=False))
 

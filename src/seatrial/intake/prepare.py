@@ -11,9 +11,11 @@ import msgspec
 from seatrial.canon import canonical
 from seatrial.errors import SeatrialError
 from seatrial.privacy import Pseudonyms, mask_home, redact
-from seatrial.records import FileReport, Skip, Trace
-from seatrial.store import session_row, step_rows
+from seatrial.records import Consent, FileReport, Skip, Trace
+from seatrial.store import rows_of
 from seatrial.store.blobs import pack
+
+_TRACES = msgspec.json.Decoder(Trace)
 
 
 class Reading(Protocol):
@@ -42,7 +44,7 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A session ready to be kept: its blob, its rows, what was redacted."""
+    """A session ready to be kept: its blob, its rows, what was redacted, and numbers that no row can hold."""
 
     session: str
     blob: str
@@ -51,6 +53,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[dict[str, Any]]
     file: str
     redacted: dict[str, int] = {}
+    misfits: tuple[str, ...] = ()
+    consent: Consent | None = None
 
     def records(self, *, copied: bool) -> list[str]:
         """Source record ids of its own steps, or of the copied ones too."""
@@ -67,17 +71,26 @@ class FileEnd(msgspec.Struct, frozen=True, kw_only=True):
 Part = Prepared | FileEnd
 
 
-def as_prepared(trace: Trace, file: str, redacted: dict[str, int]) -> Prepared:
-    """Pack a trace that is already redacted and pseudonymised."""
-    name, packed = pack(canonical(trace))
+def as_prepared(trace: Trace, file: str, redacted: dict[str, int], *, check: bool = False) -> Prepared:
+    """Pack a trace that is already redacted and pseudonymised. With `check`, one that would not come back is refused.
+
+    Raises:
+        msgspec.ValidationError: it would not come back.
+    """
+    written = canonical(trace)
+    if check:
+        _TRACES.decode(written)
+    name, packed = pack(written)
+    row, steps, misfits = rows_of(trace, name)
     return Prepared(
         session=trace.id,
         blob=name,
         packed=packed,
-        row=session_row(trace, name),
-        steps=step_rows(trace),
+        row=row,
+        steps=steps,
         file=file,
         redacted=redacted,
+        misfits=misfits,
     )
 
 
@@ -85,13 +98,14 @@ def prepare(trace: Trace, how: How, file: str) -> Prepared:
     """Redact, pseudonymise and pack one trace.
 
     Raises:
-        TypeError, ValueError, OverflowError, RecursionError: it holds something that JSON cannot.
+        TypeError, ValueError, OverflowError, RecursionError: it holds something that JSON cannot, or would not come
+            back from it.
     """
     counts: dict[str, int] = {}
     trace = pseudonymise(trace, Pseudonyms(how.key), how.user)
     if how.redact:
         trace, counts = redact(trace)
-    return as_prepared(trace, file, counts)
+    return as_prepared(trace, file, counts, check=True)
 
 
 def pseudonymise(trace: Trace, pseudonyms: Pseudonyms, user: str | None = None) -> Trace:
@@ -117,12 +131,46 @@ def parts_of(how: How, read_file: ReadFile, path: Path) -> Iterator[Part]:
     """The sessions of a file one by one, then its account. Memory: one session."""
     reading = read_file(path, format=how.format)
     lost = []
-    for trace in reading:
+    broke: str | None = None
+    n_traces = n_steps = 0
+    traces = iter(reading)
+    while True:
         try:
-            yield prepare(trace, how, str(path))
-        except (TypeError, ValueError, OverflowError, RecursionError, SeatrialError) as error:
-            lost.append(Skip(file=str(path), line=None, why=f"session {trace.id} cannot be stored: {error}"))
-    yield FileEnd(report=reading.report, lost=tuple(lost))
+            trace = next(traces)
+        except StopIteration:
+            break
+        except Exception as error:  # what one file does to a reader must not keep the others from being read
+            broke = f"reading it broke: {type(error).__name__}: {error}"
+            break
+        n_traces, n_steps = n_traces + 1, n_steps + len(trace.steps)
+        try:
+            prepared = prepare(trace, how, str(path))
+        except Exception as error:
+            lost.append(Skip(file=str(path), line=None, why=f"session {trace.id} cannot be stored: {_why(error)}"))
+        else:
+            yield prepared
+    report = reading.report if broke is None else _cut_short(path, broke, n_traces, n_steps)
+    yield FileEnd(report=report, lost=tuple(lost))
+
+
+def _why(error: Exception) -> str:
+    known = isinstance(error, TypeError | ValueError | OverflowError | SeatrialError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+def _cut_short(path: Path, why: str, traces: int, steps: int) -> FileReport:
+    size = path.stat().st_size if path.is_file() else 0
+    return FileReport(
+        file=str(path),
+        format=None,
+        status="kept" if traces else "skipped",
+        traces=traces,
+        steps=steps,
+        n_bytes=size,
+        skipped_bytes=size,
+        skipped=(Skip(file=str(path), line=None, why=why, bytes=size),),
+        why=None if traces else why,
+    )
 
 
 def parts_of_batch(how: How, read_file: ReadFile, paths: Sequence[Path]) -> list[Part]:

@@ -17,12 +17,13 @@ ColumnType = Literal["string", "int64", "float64", "bool", "list<string>"]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column: name, type, and whether null is allowed (and what it then means)."""
+    """A column: name, type, whether null is allowed (and what it then means), and the least value it can have."""
 
     name: str
     type: ColumnType
     nullable: bool = True
     about: str = ""
+    least: float | None = None
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -57,8 +58,8 @@ class Table(msgspec.Struct, frozen=True):
         return pl.Schema({c.name: types[c.type] for c in self.columns})
 
 
-def _c(name: str, type: ColumnType, about: str = "", *, nullable: bool = True) -> Column:
-    return Column(name, type, nullable, about)
+def _c(name: str, type: ColumnType, about: str = "", *, nullable: bool = True, least: float | None = None) -> Column:
+    return Column(name, type, nullable, about, least)
 
 
 SESSIONS = Table(
@@ -87,10 +88,10 @@ SESSIONS = Table(
         _c("agent_turns", "int64"),
         _c("tool_calls", "int64"),
         _c("tool_errors", "int64"),
-        _c("input_tokens", "int64"),
-        _c("output_tokens", "int64"),
-        _c("cost_usd", "float64"),
-        _c("wall_s", "float64"),
+        _c("input_tokens", "int64", least=0),
+        _c("output_tokens", "int64", least=0),
+        _c("cost_usd", "float64", least=0),
+        _c("wall_s", "float64", least=0),
         _c("outcome_status", "string"),
         _c("outcome_score", "float64"),
         _c("outcome_by", "string"),
@@ -238,9 +239,9 @@ OUTCOMES_TABLE = Table(
         _c("calls_rejected", "int64"),
         _c("calls_interrupted", "int64"),
         _c("prompt_chars", "int64", "length of the first human turn: a pre-treatment covariate"),
-        _c("cost_usd", "float64"),
-        _c("latency_s", "float64"),
-        _c("tokens", "int64"),
+        _c("cost_usd", "float64", least=0),
+        _c("latency_s", "float64", least=0),
+        _c("tokens", "int64", least=0),
         _c("extraction", "string", "fingerprint of detectors, scoring and weights (METHODS 0.6)"),
         _c("blob", "string", "the stored trace that this row was computed from"),
     ),
@@ -276,9 +277,9 @@ ATTEMPTS = Table(
         _c("stopped", "string", "why the episode ended"),
         _c("agent_turns", "int64"),
         _c("tool_calls", "int64"),
-        _c("tokens", "int64"),
-        _c("cost_usd", "float64", "null: the price is not known"),
-        _c("latency_s", "float64"),
+        _c("tokens", "int64", least=0),
+        _c("cost_usd", "float64", "null: the price is not known", least=0),
+        _c("latency_s", "float64", least=0),
         _c("start", "float64"),
         _c("blob", "string", "the attempt's trace, arguments verbatim; null: it left none"),
     ),

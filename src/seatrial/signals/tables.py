@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from seatrial.records import Signal
+from seatrial.records.fitting import fitting
 from seatrial.records.tables import CALLS, CORRECTIONS, SIGNALS, Table
 from seatrial.signals.extraction import Extraction
 
@@ -40,4 +41,5 @@ def _signal(signal: Signal) -> dict[str, Any]:
 
 def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:
     schema = table.schema()
+    rows = [fitting(table, row)[0] for row in rows]
     return pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)

@@ -2,7 +2,7 @@
 
 from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
 from seatrial.store.erase import Erasure, erase, expire
-from seatrial.store.rows import frames, session_row, step_rows
+from seatrial.store.rows import frames, rows_of, session_row, step_rows
 from seatrial.store.scan import Proof
 from seatrial.store.store import FORMAT, Store, temporary_store
 from seatrial.store.verify import Verification
@@ -19,6 +19,7 @@ __all__ = [
     "expire",
     "frames",
     "permission",
+    "rows_of",
     "session_row",
     "set_consent",
     "step_rows",

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from seatrial.canon import canonical
+from seatrial.records.fitting import fitting
 from seatrial.records.tables import SESSIONS, STEPS, Table
 from seatrial.records.trace import Assignment, Step, Trace
 
@@ -15,8 +16,24 @@ from seatrial.records.trace import Assignment, Step, Trace
 def session_row(trace: Trace, blob: str) -> dict[str, Any]:
     """The session's row. Copied steps are kept in the trace and never counted here.
 
-    `arm` is the model of the first agent turn (METHODS 3.1), None when no agent turn names one.
+    `arm` is the model of the first agent turn (METHODS 3.1), None when no agent turn names one. Numbers that
+    the table cannot hold are null (`rows_of` tells which).
     """
+    return fitting(SESSIONS, _session(trace, blob))[0]
+
+
+def rows_of(trace: Trace, blob: str) -> tuple[dict[str, Any], list[dict[str, Any]], tuple[str, ...]]:
+    """`session_row`, `step_rows`, and the numbers that they cannot hold, in words: those stay in the trace alone."""
+    row, wrong = fitting(SESSIONS, _session(trace, blob))
+    steps = []
+    for step in _steps(trace):
+        fitted, what = fitting(STEPS, step)
+        steps.append(fitted)
+        wrong = wrong | {f"{name} of step {step['index']}": said for name, said in what.items()}
+    return row, steps, tuple(f"{name} is {said}" for name, said in wrong.items())
+
+
+def _session(trace: Trace, blob: str) -> dict[str, Any]:
     own = [s for s in trace.steps if not s.copied]
     models = _models(trace, own)
     times = [s.time for s in own if s.time is not None]
@@ -64,7 +81,11 @@ def session_row(trace: Trace, blob: str) -> dict[str, Any]:
 
 
 def step_rows(trace: Trace) -> list[dict[str, Any]]:
-    """One row per step, copied ones included and marked."""
+    """One row per step, copied ones included and marked. Numbers that the table cannot hold are null."""
+    return [fitting(STEPS, row)[0] for row in _steps(trace)]
+
+
+def _steps(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "session": trace.id,

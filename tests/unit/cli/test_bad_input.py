@@ -174,3 +174,47 @@ def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert status == 0
     assert result["sessions"] == 1
     assert [s["line"] for s in result["skipped"]] == [5]
+
+
+@pytest.mark.parametrize("tokens", ["1" + "0" * 30, str(2**63 - 1), "-5", "1e999", "NaN", "-Infinity"])
+def test_numbers_beyond_all_measure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, tokens: str
+) -> None:
+    """One session with an impossible count; the other one and the ranking are as they would be without it."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    other = "22222222-2222-4222-8222-222222222222"
+    bad = session(n=3).replace('"model": "model-a"', f'"model": "model-a", "usage": {{"output_tokens": {tokens}}}')
+    assert tokens in bad
+    (folder / "a.jsonl").write_text(bad)
+    (folder / "b.jsonl").write_text(session(model="model-b", sid=other))
+    status, result, _ = ingest(capsys, folder, store)
+    assert (status, result["sessions"], result["skipped"]) == (0, 2, [])
+    assert call(capsys, "rank", "--store", store)[0] in (0, 3)
+    status, out, _ = call(capsys, "sessions", "list", "--store", store, "--json")
+    assert status == 0
+    assert call(capsys, "verify", "--store", store)[0] == 0
+    if tokens.isdigit():
+        assert any("output_tokens" in n["why"] and "a.jsonl" in n["file"] for n in result["notes"])
+
+
+def test_several_failing_results_in_one_step_are_no_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str
+) -> None:
+    lines = session(n=1).splitlines()
+    calls = [{"type": "tool_use", "id": f"t{i}", "name": "Bash", "input": {"command": "make"}} for i in range(3)]
+    work = json.loads(lines[1])
+    work["message"]["content"] = calls
+    back = json.loads(lines[0])
+    back |= {"uuid": "back", "parentUuid": work["uuid"]}
+    back["message"]["content"] = [
+        {"type": "tool_result", "tool_use_id": c["id"], "is_error": True, "content": "Exit code 2\nmake: *** failed"}
+        for c in calls
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join([lines[0], json.dumps(work), json.dumps(back)]) + "\n")
+    assert ingest(capsys, tmp_path / "a.jsonl", store)[0] == 0
+    status, out, _ = call(capsys, "signals", "--store", store, "--json")
+    assert status == 0
+    assert out.count("execution_error") >= 1
+    status, out, _ = call(capsys, "verify", "--store", store)
+    assert status == 0, out

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import msgspec
 import polars as pl
 import pytest
 
+from seatrial import scoring
 from seatrial.errors import UsageError
+from seatrial.flows import extract
 from seatrial.intake.pipeline import LARGE_FILE, _groups, run
+from seatrial.records import Trace
 from seatrial.records.tables import TABLES
 from seatrial.store import Store
 
@@ -227,6 +234,79 @@ def test_a_session_that_cannot_be_stored_is_listed(store: Store, fake: ModuleTyp
     result = run(store, [path, good], fake.read_file)
     assert "session a cannot be stored" in result.skipped[0].why
     assert store.session_ids() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("input_tokens", 10**30),
+        ("input_tokens", 2**63),
+        ("input_tokens", -1),
+        ("input_tokens", 10**400),
+        ("cost_usd", -0.5),
+        ("cost_usd", math.inf),
+        ("cost_usd", math.nan),
+        ("wall", -math.inf),
+    ],
+)
+def test_a_number_that_no_column_holds_is_left_out_and_noted(
+    store: Store, fake: ModuleType, tmp_path: Path, where: str, value: float
+) -> None:
+    """The session stays, and so do the others; the note names file, session, what and how much."""
+
+    class Wild(fake.Reading):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Iterator[Trace]:
+            for trace in super().__iter__():
+                totals = trace.totals
+                if trace.id != "a":
+                    yield trace
+                elif where == "wall":
+                    yield msgspec.structs.replace(trace, totals=msgspec.structs.replace(totals, wall=value))
+                else:
+                    usage = msgspec.structs.replace(totals.usage, **{where: value})
+                    yield msgspec.structs.replace(trace, totals=msgspec.structs.replace(totals, usage=usage))
+
+    def read_file(path: Path, *, format: str | None = None) -> Any:
+        return Wild(path)
+
+    files = [fake.write(tmp_path / f"{n}.jsonl", fake.say(n)) for n in "ab"]
+    result = run(store, files, read_file)
+    assert store.session_ids() == ["a", "b"]
+    assert not result.skipped
+    (note,) = result.notes
+    column = "wall_s" if where == "wall" else where
+    assert (note.file, note.noted) == (str(files[0]), True)
+    assert f"session a: {column} is " in note.why
+    assert store.table("sessions").collect()[column].to_list() == [None, None if where != "input_tokens" else 10]
+    assert store.verify().ok
+    again = run(store, files, read_file)
+    assert (again.added, again.known) == (0, 2)
+    outcomes = extract.extract_traces([store.trace(i) for i in "ab"], scoring.UNIT, "x", blobs={})["outcomes"]
+    assert outcomes.height == 2
+    assert outcomes["tokens"].to_list() == [None if where == "input_tokens" else 10, 10]
+
+
+@pytest.mark.parametrize("at", ["start", "middle", "session"])
+def test_what_breaks_on_one_file_leaves_the_others(store: Store, fake: ModuleType, tmp_path: Path, at: str) -> None:
+    class Breaking(fake.Reading):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Iterator[Trace]:
+            if self.path.stem == "b" and at == "start":
+                raise KeyError("surprise")
+            for trace in super().__iter__():
+                if self.path.stem == "b" and at == "session":
+                    trace = msgspec.structs.replace(trace, attempt=1.5)
+                yield trace
+            if self.path.stem == "b" and at == "middle":
+                raise ZeroDivisionError("surprise")
+
+    files = [fake.write(tmp_path / f"{n}.jsonl", fake.say(n)) for n in "abc"]
+    result = run(store, files, lambda path, *, format=None: Breaking(path))
+    assert store.session_ids() == (["a", "b", "c"] if at == "middle" else ["a", "c"])
+    (skip,) = result.skipped
+    assert skip.file == str(files[1])
+    assert ("session b cannot be stored" if at == "session" else "surprise") in skip.why
+    assert result.files["read"] == result.files["kept"] + result.files["skipped"] == 3
+    assert store.verify().ok
 
 
 def test_reading_again_mends_a_damaged_store(store: Store, fake: ModuleType, tmp_path: Path) -> None:
