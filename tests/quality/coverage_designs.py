@@ -206,7 +206,7 @@ def measure(design: Design, replicates: int, *, seed: int, level: float = 0.95) 
     for r in range(replicates):
         sample = design.draw(np.random.default_rng([seed, r]))
         analysis = analyse(design, sample)
-        if analysis is None or refusal(analysis.moments, sample.arms):
+        if analysis is None or refusal(analysis.moments, sample.arms, tested=False):
             refused += 1
             continue
         said = bool(warnings(analysis.moments, sample.arms))

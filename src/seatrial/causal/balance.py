@@ -45,7 +45,7 @@ def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
         grown = grown.with_columns(pl.col("session").alias("_unit"))
     if grown["_unit"].n_unique() == grown.height:
         plain = [pl.col("task_type").fill_null(""), pl.col("difficulty").fill_null("")]
-        return grown.select(*keys, "x_prompt", "x_start", *plain)
+        return grown.select(*keys, "x_prompt", "x_start", *plain).sort("_unit")
     return (
         grown.group_by(keys)
         .agg(

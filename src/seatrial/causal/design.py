@@ -13,7 +13,7 @@ from seatrial.causal.prepare import place, probabilities
 from seatrial.records import Check, Design
 from seatrial.records.decision import DesignVerdict
 
-COMMON_SHARE = 0.9
+COMMON_SHARE = 0.5
 """A comparison is crossed when every arm has at least this share of its sessions on tasks that all arms ran."""
 
 TITLES: dict[DesignVerdict, str] = {
@@ -26,11 +26,15 @@ TITLES: dict[DesignVerdict, str] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict, its checks, and (crossed only) the tasks that every arm ran."""
+    """The verdict, its checks, and (crossed only) the tasks that every arm ran.
+
+    `pairing` says which tasks were left out of the pairing, or why pairing was lost; None where nothing was lost.
+    """
 
     kind: DesignVerdict
     checks: tuple[Check, ...]
     tasks: frozenset[str] = frozenset()
+    pairing: str | None = None
 
 
 def common_tasks(table: pl.DataFrame, arms: tuple[str, ...]) -> tuple[frozenset[str], float]:
@@ -85,9 +89,35 @@ def decide(table: pl.DataFrame, arms: tuple[str, ...], *, seed: int = 0) -> Verd
     if inside["task"].null_count():
         note = "sessions without a task id: nobody can say that models ran the same tasks"
     checks += (Check(name="same tasks", ok=crossed, value=float(len(tasks)), why=note),)
+    pairing = _pairing(inside, arms, tasks, crossed)
     if crossed:
-        return Verdict(kind="crossed", checks=checks, tasks=tasks)
-    return Verdict(kind="observational", checks=checks)
+        return Verdict(kind="crossed", checks=checks, tasks=tasks, pairing=pairing)
+    return Verdict(kind="observational", checks=checks, pairing=pairing)
+
+
+def _pairing(inside: pl.DataFrame, arms: tuple[str, ...], tasks: frozenset[str], crossed: bool) -> str | None:
+    if len(arms) < 2 or inside["task"].null_count() == inside.height:
+        return None
+    known = inside.filter(pl.col("task").is_not_null())
+    all_tasks = set(known["task"].to_list())
+    if not crossed and len(all_tasks) == known.height:
+        return None
+    left = len(all_tasks - tasks)
+    if not left and crossed:
+        return None
+    lacking = {
+        arm: len(all_tasks - set(known.filter(pl.col("arm") == arm)["task"].to_list())) for arm in arms
+    }  # fmt: skip
+    worst = sorted(((n, a) for a, n in lacking.items() if n), reverse=True)[:3]
+    who = ", ".join(f"{a} lacks {n}" for n, a in worst)
+    if crossed:
+        return f"models are compared on the {len(tasks)} of {len(all_tasks)} tasks that every model ran ({who})"
+    if inside["task"].null_count():
+        return "pairing by task was lost: some sessions have no task id"
+    return (
+        f"pairing by task was lost: only {len(tasks)} of {len(all_tasks)} tasks were run by every model ({who}), "
+        f"and pairing needs two such tasks that hold {COMMON_SHARE:.0%} of every model's sessions"
+    )
 
 
 def differing(
@@ -124,7 +154,12 @@ def _differences(found: dict[str, dict[str, list[str]]]) -> list[str]:
 
 
 def describe(
-    verdict: Verdict, extra: tuple[Check, ...], found: dict[str, dict[str, list[str]]], *, one_user: bool
+    verdict: Verdict,
+    extra: tuple[Check, ...],
+    found: dict[str, dict[str, list[str]]],
+    *,
+    one_user: bool,
+    cluster: str = "session",
 ) -> Design:
     """The verdict as the record that is printed before any table."""
     caveats: list[str] = []
@@ -133,12 +168,14 @@ def describe(
         caveats.append(
             "models were not assigned by a recorded draw: differences may come from who used which model for what"
         )
+    if verdict.pairing is not None:
+        caveats.append(verdict.pairing)
     if found:
         caveats += _differences(found)
         why = "more than the model differed: " + ", ".join(sorted(found))
         checks += (Check(name="only the model differed", ok=False, value=None, why=why),)
     if one_user:
-        caveats.append("one known user: sessions are the clusters and every number is for this user")
+        caveats.append(f"one known user: {cluster}s are the clusters and every number is for this user")
     return Design(verdict=verdict.kind, checks=checks, title=TITLES[verdict.kind], caveats=tuple(caveats))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seatrial.causal import additive, aipw, cells, lin
 from seatrial.causal.cells import Cells, Floats, Moments, Weighting, tally
-from seatrial.causal.prepare import Codes, Sample, codes
+from seatrial.causal.prepare import Codes, Sample, codes, tasks_repeat
 from seatrial.causal.strata import MIN_CLUSTERS, Strata, ladder
 from seatrial.causal.uncertainty import REFUSE_BELOW
 from seatrial.errors import UsageError
@@ -31,6 +31,7 @@ class Analysis:
 
     `cells` are their sufficient statistics; `label` names the estimator; `paired` marks a crossed design, whose rows
     are task means. `whole` is the sample before strata were dropped. `beside` holds other estimators' arm means.
+    `refused` says why no interval is defensible, where the number of effective clusters alone does not show it.
     """
 
     sample: Sample
@@ -47,6 +48,7 @@ class Analysis:
     warnings: tuple[str, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     beside: dict[str, Floats] = dataclasses.field(default_factory=dict)
+    refused: str | None = None
 
 
 def inverse_p(sample: Sample) -> Floats | None:
@@ -120,6 +122,9 @@ def stratified(
     weight = inverse_p(sample)
     if estimator == "hajek":
         return _hajek(sample, strata, weight)
+    too_few = None
+    if strata.retained == 0.0 and overlap != "additive":
+        strata, too_few = _described(sample, strata, by)
     if overlap == "additive" or (overlap == "auto" and strata.retained == 0.0):
         moments = additive.moments(sample, strata.base)
         if moments is None:
@@ -147,25 +152,38 @@ def stratified(
     if weighting == "overlap":
         label += ", overlap weights"
     moments = cells.moments(built, weighting=weighting, name=label)
+    if too_few is not None:
+        too_few = emptied(built) or too_few
     analysis = Analysis(
-        sample=inside, code=code, stratum_labels=strata.labels, moments=moments, cells=built, label=f"{label}, CR3",
+        sample=inside, code=code, stratum_labels=strata.labels, moments=moments, refused=too_few, cells=built, label=f"{label}, CR3",
         paired=False, retained=strata.retained, weighting=weighting, strata=strata, whole=sample,
         warnings=tuple(_strata_warnings(strata)), dropped=strata.dropped,
     )  # fmt: skip
+    if too_few is not None:
+        return analysis
     return _regression(_larger_error(analysis), estimator, observational, covariates, seed)
+
+
+def _described(sample: Sample, strata: Strata, by: tuple[str, ...]) -> tuple[Strata, str | None]:
+    """Strata that every arm is in, though by one cluster only: there a difference can be described, not inferred."""
+    looser = ladder(sample, by, least=1)
+    if looser.retained == 0.0:
+        return strata, None
+    return looser, "no stratum holds two clusters of every model: no interval is defensible"
 
 
 def _larger_error(analysis: Analysis) -> Analysis:
     """The analysis clustered by task, where tasks repeat across clusters and that error is the larger (METHODS 0.4).
 
-    Errors are compared by the total variance of all contrasts. It stays as it is where tasks are unknown, where
-    leaving one task out would empty part of a stratum, or where an arm has fewer than five effective tasks.
+    Errors are compared by the total variance of all contrasts; few tasks are not compared but refused: with fewer
+    than five effective ones, or where leaving one out would empty part of a stratum, no error can be estimated.
     """
     sample = analysis.sample
-    if sample.frame["task"].null_count():
+    if sample.cluster_kind == "task" or not tasks_repeat(sample.frame):
         return analysis
-    task, labels = codes(sample.frame["task"])
-    if len(labels) == sample.n:
+    own = pl.concat_str(pl.lit("session:"), "session")
+    task, labels = codes(sample.frame.select(pl.coalesce("task", own).alias("key"))["key"])
+    if sample.n_clusters < len(labels) and _nested(task, sample.cluster):
         return analysis
     built = cells.build(
         task,
@@ -176,20 +194,35 @@ def _larger_error(analysis: Analysis) -> Analysis:
         n_strata=analysis.cells.n_strata,
         n_arms=analysis.cells.n_arms,
     )
-    held = built.total(np.ones(built.n.size))
-    alone = np.bincount(cells.distinct(built.stratum * np.int64(built.n_distinct) + built.cluster) // built.n_distinct)
-    if ((held < MIN_CLUSTERS) & (alone[:, None] > 1)).any():
-        return analysis
     moments = cells.moments(built, weighting=analysis.weighting, name=analysis.moments.name)
+    refused = emptied(built)
+    few = refused is not None or moments.g_star_k.min() < REFUSE_BELOW
     centre = np.eye(built.n_arms) - 1.0 / built.n_arms
     wider = np.trace(centre @ moments.cr3 @ centre) > np.trace(centre @ analysis.moments.cr3 @ centre)
-    if moments.g_star_k.min() < REFUSE_BELOW or not wider:
+    if not wider and not few:
         return analysis
-    note = f"tasks repeat across {sample.cluster_kind}s: clustered by task, which gives the larger error"
+    why = "of which there are too few for an error" if few else "which gives the larger error"
+    note = f"tasks repeat across {sample.cluster_kind}s: clustered by task, {why}"
     by_task = dataclasses.replace(sample, cluster=task, n_clusters=len(labels), cluster_kind="task")
     return dataclasses.replace(
-        analysis, sample=by_task, cells=built, moments=moments, warnings=(*analysis.warnings, note)
+        analysis, sample=by_task, cells=built, moments=moments, warnings=(*analysis.warnings, note), refused=refused
     )
+
+
+def _nested(inner: Codes, outer: Codes) -> bool:
+    """Whether every `inner` group lies inside one `outer` group."""
+    return bool(np.unique(inner * np.int64(outer.max() + 1) + outer).size == np.unique(inner).size)
+
+
+def emptied(built: Cells) -> str | None:
+    """Why no jackknife is possible: leaving some cluster out would empty only part of a stratum; None where it is."""
+    held = built.total(np.ones(built.n.size))
+    alone = np.bincount(cells.distinct(built.stratum * np.int64(built.n_distinct) + built.cluster) // built.n_distinct)
+    if built.n_distinct < MIN_CLUSTERS:
+        return "one cluster holds every session: no interval is defensible"
+    if ((held < MIN_CLUSTERS) & (alone[:, None] > 1)).any():
+        return "one cluster holds all that some model did in a stratum: no interval is defensible"
+    return None
 
 
 def _hajek(sample: Sample, strata: Strata, weight: Floats | None) -> Analysis:

@@ -33,7 +33,7 @@ class Powered:
         if self.moments is None:
             return None
         each = contrasts(self.moments, net_coefficients(q))
-        refused = refused or refusal(self.moments, self.arms)
+        refused = refused or refusal(self.moments, self.arms, tested=False)
         out = []
         for m in range(q.size):
             method = f"PPI++ (lambda {self.lam[m]:.2f}, {int(self.n_labels[m])} labels), CR3 t"

@@ -20,6 +20,7 @@ NEEDED = ("session", "arm")
 OPTIONAL: dict[str, pl.DataType] = {
     "user": pl.String(),
     "task": pl.String(),
+    "suite": pl.String(),
     "task_type": pl.String(),
     "difficulty": pl.String(),
     "epoch": pl.String(),
@@ -116,6 +117,10 @@ def complete(outcomes: pl.DataFrame, arm: str = "arm") -> pl.DataFrame:
             casts.append(pl.col(name).cast(kind))
     try:
         table = outcomes.with_columns(*adds, *casts, pl.col("session", "arm").cast(pl.String))
+        # Two suites may use one task id for different tasks.
+        both = pl.col("suite").is_not_null() & pl.col("task").is_not_null()
+        named = pl.concat_str("suite", pl.lit("/"), "task")
+        table = table.with_columns(pl.when(both).then(named).otherwise("task").alias("task"))
     except pl.exceptions.PolarsError as error:
         raise SchemaError(f"outcomes: a column has the wrong type: {error}") from None
     if table["session"].null_count():
@@ -170,28 +175,33 @@ def split(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[Dropped
 
 
 def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
-    """Cluster codes, their kind, and whether one known user did everything (METHODS 3.1, 3.4).
+    """Cluster codes, their kind, and whether one known user did everything (METHODS 0.4, 3.1, 3.4).
 
-    The user; the session where users are unknown or there is only one; the assignment unit where it is coarser,
-    that is, where every cluster lies inside one unit and some unit holds several clusters. `table` has one row per
-    session, sorted by session.
+    The user, where several are known. Else the task, where task ids repeat: attempts of one task are never
+    independent. Else the session. The assignment unit where it is coarser, that is, where every cluster lies inside
+    one unit and some unit holds several. `table` has one row per session, sorted by session.
     """
     users = 0 if table["user"].null_count() == table.height else table["user"].drop_nulls().n_unique()
     one_user = users == 1 and table["user"].null_count() == 0
-    by_user = users >= 2
-    units = 0 if table["unit"].null_count() else table["unit"].n_unique()
-    if not by_user:
-        if 0 < units < table.height:
-            return codes(table["unit"])[0], "unit", one_user
-        return np.arange(table.height), "session", one_user
     own = pl.concat_str(pl.lit("session:"), pl.col("session"))
-    key = pl.when(pl.col("user").is_not_null()).then(pl.concat_str(pl.lit("user:"), "user")).otherwise(own)
-    table = table.select("unit", key.alias("key"))
-    if 0 < units < table.height and units < table["key"].n_unique():
-        per_key = table.group_by("key").agg(pl.col("unit").n_unique())["unit"]
+    kind = "user" if users >= 2 else "task" if tasks_repeat(table) else "session"
+    if kind == "session":
+        key = own
+    else:
+        key = pl.when(pl.col(kind).is_not_null()).then(pl.concat_str(pl.lit(f"{kind}:"), kind)).otherwise(own)
+    keyed = table.select("unit", key.alias("key"))
+    units = 0 if table["unit"].null_count() else table["unit"].n_unique()
+    if 0 < units < keyed["key"].n_unique():
+        per_key = keyed.group_by("key").agg(pl.col("unit").n_unique())["unit"]
         if per_key.max() == 1:
-            return codes(table["unit"])[0], "unit", one_user
-    return codes(table["key"])[0], "user", one_user
+            return codes(keyed["unit"])[0], "unit", one_user
+    return codes(keyed["key"])[0], kind, one_user
+
+
+def tasks_repeat(table: pl.DataFrame) -> bool:
+    """Whether some task was attempted more than once."""
+    known = table["task"].drop_nulls()
+    return bool(known.n_unique() < known.len())
 
 
 def refuse_all_excluded(outcomes: pl.DataFrame) -> None:

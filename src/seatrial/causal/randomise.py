@@ -79,6 +79,8 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
     sample = analysis.sample
     if len(sample.arms) < 2:
         return Outcome(None, "one model: nothing to permute")
+    if sample.n_clusters < 2:
+        return Outcome(None, f"one {sample.cluster_kind} holds every session: nothing to studentise by")
     if analysis.paired:
         built = analysis.cells
         table = (built.b / built.n).reshape(-1, len(sample.arms))

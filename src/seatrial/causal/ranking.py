@@ -155,8 +155,11 @@ def _one(inputs: _Inputs, options: Options, parent: design.Verdict | None) -> Ra
     core = None if analysis is None else _core(analysis, verdict, inputs, options)
     kind = verdict if core is not None else dataclasses.replace(verdict, kind="not_identified")
     found = design.differing(inputs.conditions, with_arm, roster)
-    record = design.describe(kind, (_overlap_check(analysis, roster),), found, one_user=sample.one_user)
-    everyone = _everyone(with_arm, sample if lost.is_empty() else None, verdict.kind == "crossed")
+    record = design.describe(
+        kind, (_overlap_check(analysis, roster),), found, one_user=sample.one_user, cluster=sample.cluster_kind
+    )
+    by_task = verdict.kind == "crossed" or (analysis is not None and analysis.sample.cluster_kind == "task")
+    everyone = _everyone(with_arm, sample if lost.is_empty() else None, by_task)
     notes = [thin_note] if thin_note else []
     rows, extra = _rows(core, sample, everyone, roster, verdict, inputs, options)
     if core is not None and analysis is not None:
@@ -186,8 +189,8 @@ def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options:
     sample = analysis.sample
     q = policy(options.baseline, sample.arms, np.bincount(sample.arm, minlength=len(sample.arms)).tolist())
     each = contrasts(analysis.moments, net_coefficients(q))
-    refused = refusal(analysis.moments, sample.arms)
     test = randomise.run(analysis, q, randomised=verdict.kind == "randomised", draws=options.draws, seed=options.seed)
+    refused = analysis.refused or refusal(analysis.moments, sample.arms, tested=test.test is not None)
     notes: list[str] = []
     half = None
     if options.interval == "bootstrap-t" and refused is None:
@@ -206,8 +209,8 @@ def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options:
     )  # fmt: skip
 
 
-def _everyone(with_arm: pl.DataFrame, scored: Sample | None, crossed: bool) -> Sample:
-    """All sessions with an arm, scored or not, clustered as the design is: coverage and sub-dimensions use it.
+def _everyone(with_arm: pl.DataFrame, scored: Sample | None, by_task: bool) -> Sample:
+    """All sessions with an arm, scored or not, clustered as the estimate is: coverage and sub-dimensions use it.
 
     `scored` is that sample already, where every session has an outcome.
     """
@@ -217,9 +220,10 @@ def _everyone(with_arm: pl.DataFrame, scored: Sample | None, crossed: bool) -> S
         frame = with_arm.with_columns(pl.col("_y").alias("_true")).with_columns(pl.col("_y").fill_null(0.0))
         everyone = prepare.sample(frame)
         restored = everyone.frame.with_columns(pl.col("_true").alias("_y")).drop("_true")
-    if not crossed:
+    if not by_task or everyone.cluster_kind == "task":
         return dataclasses.replace(everyone, frame=restored)
-    task, labels = prepare.codes(restored["task"])
+    own = pl.concat_str(pl.lit("session:"), "session")
+    task, labels = prepare.codes(restored.select(pl.coalesce("task", own).alias("key"))["key"])
     return dataclasses.replace(
         everyone, frame=restored, cluster=task, n_clusters=len(labels), cluster_kind="task", one_user=False
     )

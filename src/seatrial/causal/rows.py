@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from seatrial.causal import sensitivity
 from seatrial.causal.effect import Analysis
 from seatrial.causal.ppi import Powered
-from seatrial.causal.prepare import Floats, Sample
+from seatrial.causal.prepare import Codes, Floats, Sample
 from seatrial.causal.randomise import Outcome
 from seatrial.causal.strata import manski
 from seatrial.causal.uncertainty import (
@@ -25,6 +26,7 @@ from seatrial.causal.uncertainty import (
     simultaneous,
 )
 from seatrial.records import Estimate, ModelRow, Power, RankInterval
+from seatrial.stats import clustered_mean, clustered_proportion
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,27 +173,56 @@ def listed_row(
         )
     share = np.bincount(sample.cluster[mine]) / mine.size
     effective, clusters = float(1.0 / (share**2).sum()), int((share > 0).sum())
-    mean = Estimate(
-        value=float(sample.y[mine].mean()), low=None, high=None, level=level, n=int(mine.size), n_clusters=clusters,
-        method="mean of its own sessions, not stratified", why="listed only",
-    )  # fmt: skip
+    mean = _own_mean(sample, mine, effective, level)
+    thin = f"{effective:.1f} effective clusters, fewer than {RANK_FROM:.0f}"
     net = None
-    why = f"{effective:.1f} effective clusters, fewer than {RANK_FROM:.0f}: listed, unranked"
-    if effective >= RANK_FROM:
-        why = (
-            "shares no stratum with the ranked models: listed, unranked"
-            if identified
-            else "no comparison is identified"
-        )
-    if contrast is not None:
-        analysis, coefficients = contrast
-        each = contrasts(analysis.moments, coefficients)
-        net = interval(
-            float(each.value[0]), float(each.se[0]), float(each.df[0]), level=level, n=analysis.moments.n,
-            n_clusters=analysis.moments.n_clusters, method=f"{analysis.label} t, outside the baseline",
-            refused=refusal(analysis.moments, analysis.sample.arms),
-        )  # fmt: skip
+    if contrast is None:
+        why = f"{thin}: listed, unranked"
+        if effective >= RANK_FROM:
+            why = (
+                "shares no stratum with the ranked models: listed, unranked"
+                if identified
+                else "no comparison is identified"
+            )
+        elif identified:
+            why = f"{thin}, and no stratum shared with the ranked models: listed, unranked"
+    else:
+        net, why = _outside(name, *contrast, level=level)
+        if effective < RANK_FROM:
+            why = f"{thin}; {why}"
     return ModelRow(
         model=name, n_sessions=int(mine.size), n_clusters=clusters, g_effective=effective, mean=mean,
         net_improvement=net, raw=net, why=why,
+    )  # fmt: skip
+
+
+def _outside(name: str, analysis: Analysis, coefficients: Floats, *, level: float) -> tuple[Estimate | None, str]:
+    """The contrast of an arm outside the baseline and what it rests on; None below five effective clusters."""
+    moments, arms = analysis.moments, analysis.sample.arms
+    own, n_strata = arms.index(name), int(analysis.code.max()) + 1
+    unit = ("task" if analysis.paired else "stratum", "tasks" if analysis.paired else "strata")[n_strata != 1]
+    basis = f"{int(moments.n_k[own])} of its sessions in {n_strata} {unit} shared with every ranked model"
+    refused = analysis.refused or refusal(moments, arms, tested=False)
+    if moments.g_star_k[own] < REFUSE_BELOW:
+        return None, f"no value from {basis}, {moments.g_star_k[own]:.1f} effective clusters: listed, unranked"
+    each = contrasts(moments, coefficients)
+    net = interval(
+        float(each.value[0]), float(each.se[0]), float(each.df[0]), level=level, n=moments.n,
+        n_clusters=moments.n_clusters, method=f"{analysis.label} t, outside the baseline", refused=refused,
+    )  # fmt: skip
+    return net, f"its value rests on {basis}: listed, unranked"
+
+
+def _own_mean(sample: Sample, mine: Codes, effective: float, level: float) -> Estimate:
+    """Mean of an arm's own sessions, not stratified, with a clustered interval from five effective clusters on."""
+    y, cluster, method = sample.y[mine], sample.cluster[mine], "mean of its own sessions, not stratified"
+    found = None
+    if effective >= REFUSE_BELOW:
+        found = clustered_proportion(y, cluster, level) if sample.binary else None
+        found = found or clustered_mean(y, cluster, level, bounded=sample.bounded)
+    if found is not None:
+        return msgspec.structs.replace(found, method=f"{method}; {found.method}")
+    return Estimate(
+        value=float(y.mean()), low=None, high=None, level=level, n=int(mine.size), n_clusters=np.unique(cluster).size,
+        method=method, why=f"fewer than {REFUSE_BELOW:.0f} effective clusters",
     )  # fmt: skip

@@ -58,10 +58,11 @@ class _Group:
     p: Floats
     varies: bool
     members: list[int]
+    least: int = MIN_CLUSTERS
 
     @property
     def complete(self) -> bool:
-        return all(len(s) >= MIN_CLUSTERS for s in self.seen)
+        return all(len(s) >= self.least for s in self.seen)
 
     @property
     def full(self) -> bool:
@@ -168,8 +169,10 @@ def _merge(groups: list[_Group], table: pl.DataFrame) -> list[str]:
         groups[:] = [g for g in groups if g is not partner]
 
 
-def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "epoch")) -> Strata:
-    """Merged strata in which every arm of `sample.arms` has at least two clusters, and ten sessions if it can be had.
+def ladder(
+    sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "epoch"), *, least: int = MIN_CLUSTERS
+) -> Strata:
+    """Merged strata in which every arm of `sample.arms` has `least` clusters, and ten sessions if it can be had.
 
     What cannot be merged into such a stratum is dropped for all arms (rung a of METHODS 3.4b) and named.
     """
@@ -191,6 +194,7 @@ def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "ep
             p=p_key[s],
             varies=bool(varies[s]),
             members=[s],
+            least=least,
         )
         for s in range(s_count)
     ]
@@ -204,8 +208,9 @@ def ladder(sample: Sample, by: tuple[str, ...] = ("task_type", "difficulty", "ep
             members[group.members] = len(labels)
             labels.append(_label(table, group.members))
         else:
-            lacking = [a for a, s in zip(sample.arms, group.seen, strict=True) if len(s) < MIN_CLUSTERS]
-            why = f"stratum {_label(table, group.members)}: fewer than two clusters of {', '.join(lacking)}"
+            lacking = [a for a, s in zip(sample.arms, group.seen, strict=True) if len(s) < least]
+            few = "no session" if least == 1 else "fewer than two clusters"
+            why = f"stratum {_label(table, group.members)}: {few} of {', '.join(lacking)}"
             dropped.append(Dropped(what="sessions in the estimate", n=int(group.n.sum()), why=why))
     code = members[base]
     kept = [g for g in groups if g.complete]

@@ -77,15 +77,13 @@ def contrasts(moments: Moments, coefficients: Floats) -> Contrasts:
     )
 
 
-def refusal(moments: Moments, arms: tuple[str, ...]) -> str | None:
-    """Why no interval is defensible, or None (METHODS 3.4: any G*_k below 5)."""
+def refusal(moments: Moments, arms: tuple[str, ...], *, tested: bool) -> str | None:
+    """Why no interval is defensible, or None (METHODS 3.4: any G*_k below 5). `tested`: a p-value is printed."""
     thin = [f"{a} {g:.1f}" for a, g in zip(arms, moments.g_star_k, strict=True) if g < REFUSE_BELOW]
     if not thin:
         return None
-    return (
-        f"fewer than {REFUSE_BELOW:.0f} effective clusters ({', '.join(thin)}): no interval is defensible; "
-        "only the randomisation p-value of the sharp null (no model matters) is given"
-    )
+    said = f"fewer than {REFUSE_BELOW:.0f} effective clusters ({', '.join(thin)}): no interval is defensible"
+    return said + ("; only the randomisation p-value of the sharp null (no model matters) is given" if tested else "")
 
 
 def warnings(moments: Moments, arms: tuple[str, ...]) -> list[str]:

@@ -146,8 +146,10 @@ def test_a_few_missing_pairs_stay_crossed_and_are_counted() -> None:
     assert found.dropped[0].n == 1
     assert "both sides" in found.dropped[0].why
     assert found.models[0].n_clusters == 19
-    half = frame.filter(~((pl.col("arm") == "b") & (pl.col("task") > "t10")))
-    assert rank(half, outcome="outcome", draws=999).design.verdict == "observational"
+    few = frame.filter(~((pl.col("arm") == "b") & (pl.col("task") > "t08")))
+    lost = rank(few, outcome="outcome", draws=999)
+    assert lost.design.verdict == "observational"
+    assert any("pairing by task was lost: only 9 of 20 tasks" in c and "b lacks 11" in c for c in lost.design.caveats)
 
 
 def test_the_word_appears_only_where_it_may(table: Table) -> None:
