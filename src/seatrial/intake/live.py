@@ -34,6 +34,8 @@ _MEMBER_OF = "member_of"
 _LATE = "~late-"
 _TRACE_ID = 32
 
+_BROKEN = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
 SpanKey = tuple[str, str]
 
 
@@ -89,7 +91,7 @@ class Live:
                 try:
                     traces, gone = _plan(group, list(there.values()))
                     made = [self._prepare(trace, there.get(trace.id)) for trace in traces]
-                except (SeatrialError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+                except (SeatrialError, msgspec.MsgspecError, *_BROKEN) as error:
                     failed[at] = f"{type(error).__name__}: {error}"
                     continue
                 counts["without_agent"] += not traces and not there
@@ -128,7 +130,8 @@ class Live:
             trace, counts = redact(trace)
         # Span ids are ids: sixteen hex digits may look like a card's number to the redactor.
         source = msgspec.structs.replace(trace.provenance, extra=listed)
-        return join(as_prepared(msgspec.structs.replace(trace, provenance=source), SOURCE, counts), self._join, old)
+        whole = msgspec.structs.replace(trace, provenance=source)
+        return join(as_prepared(whole, SOURCE, counts, check=True), self._join, old)
 
     def _commit(self, pending: list[Prepared], stale: set[str]) -> None:
         if not pending and not stale:

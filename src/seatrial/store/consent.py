@@ -116,6 +116,22 @@ def set_consent(store: Store, given: Sequence[Consent]) -> str:
         return store.commit({CONSENTS.name: frame(changed)}) if changed else store.data_version
 
 
+def newer(store: Store, given: Sequence[Consent]) -> list[Consent]:
+    """Of consents that traces carry, those that say something newer than what is on record, one for each subject.
+
+    One without a time is newer than nothing; a withdrawal on record stands.
+    """
+    if not given:
+        return []
+    there = {c.subject: c for c in consents(store)}
+    out: dict[str, Consent] = {}
+    for one in given:
+        known = out.get(one.subject) or there.get(one.subject)
+        if known is None or (known.withdrawn is None and (one.time or 0.0) > (known.time or 0.0)):
+            out[one.subject] = one
+    return list(out.values())
+
+
 def withdraw(store: Store, subject: str, when: float | None = None) -> str:
     """Note that a subject's consent is withdrawn (`when` None: now), also where none was on record.
 

@@ -10,6 +10,7 @@ import pytest
 from seatrial.errors import UsageError
 from seatrial.records import Consent, Trace
 from seatrial.store import Store, consents, permission, set_consent, withdraw
+from seatrial.store.consent import newer
 
 Make = Callable[..., Trace]
 Put = Callable[[Store, Sequence[Trace]], str]
@@ -99,3 +100,13 @@ def test_left_out_sessions_are_counted_by_reason(filled: Store) -> None:
 def test_sessions_that_start_each_other_end(store: Store, trace: Make, put: Put) -> None:
     put(store, [msgspec.structs.replace(trace(a), parent=b) for a, b in (("a", "b"), ("b", "a"))])
     assert set(denied(store, "rank", "require")) == {"a", "b"}
+
+
+def test_what_traces_carry_adds_to_the_record_and_undoes_no_withdrawal(store: Store) -> None:
+    old, new = (Consent(subject="s", purposes=("rank",), time=t) for t in (1.0, 2.0))
+    assert newer(store, []) == []
+    assert newer(store, [old, new, old]) == [new]
+    set_consent(store, [new])
+    assert newer(store, [old, Consent(subject="s")]) == []
+    withdraw(store, "s")
+    assert newer(store, [Consent(subject="s", purposes=("rank",), time=9.0)]) == []
