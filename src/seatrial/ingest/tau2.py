@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial.ingest import tau2_tasks
 from seatrial.ingest.identity import Ids
 from seatrial.ingest.jsontext import BadJSON, Item, fields, items, kind, line_of, loads, malformed
 from seatrial.ingest.messages import Conversation, amount, total, whole
@@ -41,7 +42,7 @@ class Tau2:
     """Reads tau2 results: one trace per simulation."""
 
     name = "tau2"
-    version = "1"
+    version = "2"
     verified = True
 
     def sniff(self, path: Path, head: bytes) -> float:
@@ -100,7 +101,12 @@ class Tau2:
         totals = total(steps)
         cost = amount(raw.get("agent_cost"))
         given = raw.get("id")
-        task_id = str(raw.get("task_id"))
+        recorded = str(raw.get("task_id"))
+        task_id = tau2_tasks.evaluated(run.tasks, recorded, _object(raw.get("reward_info")))
+        if task_id != recorded:
+            log.note(
+                line, f"numbered task {recorded}, but judged by the criteria of task {task_id}: taken for that one"
+            )
         trial = whole(raw.get("trial"))
         wanted = f"{given}" if isinstance(given, str) and given else f"tau2~{task_id}~{trial}~{item.hash(data)[:12]}"
         yield Trace(
@@ -117,7 +123,10 @@ class Tau2:
             ),
             outcome=_outcome(raw),
             provenance=item.provenance(self, path, data),
-            extra=run.extra(task_id) | _rest(raw) | ({"messages": lost} if lost else {}),
+            extra=run.extra(task_id)
+            | _rest(raw)
+            | ({"messages": lost} if lost else {})
+            | ({"recorded_task_id": recorded} if task_id != recorded else {}),
         )
 
 
@@ -138,7 +147,7 @@ class _Run:
             tools=tuple(t for t in tools if isinstance(t, dict)) if isinstance(tools, list) else None,
             extra=_without(agent, "implementation", "llm"),
         )
-        self._tasks = {str(task.get("id")): task for task in _array(top.get("tasks")) if isinstance(task, dict)}
+        self.tasks = {str(task.get("id")): task for task in _array(top.get("tasks")) if isinstance(task, dict)}
         self._extra: dict[str, Any] = {
             "simulator": self.simulator,
             "user_info": user,
@@ -151,8 +160,8 @@ class _Run:
     def extra(self, task_id: str) -> dict[str, Any]:
         """The run's own description and the task's, as they go into a trace."""
         extra = {name: value for name, value in self._extra.items() if value is not None}
-        if task_id in self._tasks:
-            extra["task"] = self._tasks[task_id]
+        if task_id in self.tasks:
+            extra["task"] = self.tasks[task_id]
         return extra
 
 
