@@ -107,7 +107,7 @@ def run(
 
       seatrial run suite.jsonl --agent chat:my-model@http://localhost:8000/v1 -k 5
 
-      seatrial run example:ticketdesk --agent clean -k 2
+      seatrial run example:ticketdesk --agent ticketdesk-clean -k 2
 
       seatrial run suite.jsonl --agent cmd:./new --until-decided cmd:./old --budget 600
 
