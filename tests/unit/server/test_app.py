@@ -276,3 +276,25 @@ def test_old_sessions_are_erased_while_it_runs(store: Store) -> None:
     again.close()
     assert store.session_ids() == []
     assert any("erased" in text for text in said)
+
+
+def test_forgetting_looks_into_the_spool(
+    store: Store, web: Callable[..., Web], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from seatrial.cli.app import run
+
+    monkeypatch.chdir(store.path.parent)
+    server = web()
+    server.post(body(chat(0, 0, user="jane-of-the-spool"), chat(1, 0, user="bob")))
+    command = ["forget", "jane-of-the-spool", "--store", str(store.path), "--json"]
+    assert run(command) == 4, "a receiver holds the spool"
+    assert "stop it" in json.loads(capsys.readouterr().err)["error"]["hint"]
+    server.receiver.close()
+    (segment,) = (store.path / "spool").glob("*.spool")
+    assert segment.stat().st_size > 0
+    assert run(command) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert (result["sessions"], result["proof"]["found"]) == (1, [])
+    assert store.session_ids() == [f"{2:032x}"]
+    assert list((store.path / "spool").glob("*.spool")) == []
+    assert store.verify().ok
