@@ -20,6 +20,7 @@ from seatrial.errors import UsageError
 from seatrial.ingest import atif_parts
 from seatrial.ingest.atif import trace_of
 from seatrial.ingest.atif_parts import NATIVE, OURS
+from seatrial.ingest.drafts import text_or_none
 from seatrial.ingest.messages import text_of
 from seatrial.ingest.times import iso
 from seatrial.ingest.user_text import spoken
@@ -282,12 +283,12 @@ def _is_content(part: Any) -> bool:
     if "text" in part or not isinstance(source, dict) or not isinstance(source.get("path"), str):
         return False
     if part.get("type") == "image":
-        return set(source) == {"media_type", "path"} and source["media_type"] in _IMAGES
+        return set(source) == {"media_type", "path"} and text_or_none(source["media_type"]) in _IMAGES
     length = source.get("duration_sec", 0)
     return (
         part.get("type") == "audio"
         and set(source) <= {"media_type", "path", "duration_sec"}
-        and source.get("media_type") in _AUDIO
+        and text_or_none(source.get("media_type")) in _AUDIO
         and isinstance(length, int | float)
         and not isinstance(length, bool)
         and length >= 0

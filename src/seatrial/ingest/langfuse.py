@@ -113,7 +113,7 @@ def _take(entry: Any, spans: list[Span], remarks: list[Remark], about: dict[str,
         scores = [*a_list(head.get("scores")), *(a_list(body.get("scores")) if body is not head else ())]
         remarks.extend(r for raw in scores if (r := remark_of(raw)) is not None)
         return trace_id is not None or bool(body["observations"])
-    if body.get("type") in _TYPES and (span := _span(body, None, {})) is not None:
+    if text_or_none(body.get("type")) in _TYPES and (span := _span(body, None, {})) is not None:
         spans.append(span)
         return True
     if (remark := remark_of(body)) is not None:

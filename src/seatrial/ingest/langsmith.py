@@ -63,9 +63,8 @@ class LangSmith:
         remarks: list[Remark] = []
         for value in values(path, log, _SHAPE):
             body = an_object(value.value)
-            entries = next(
-                (body[n] for n in ("runs", "data", "feedback") if isinstance(body.get(n), list)), [value.value]
-            )
+            pages = () if "run_type" in body else ("runs", "data", "feedback")  # a run may carry its own feedback
+            entries = next((body[n] for n in pages if isinstance(body.get(n), list)), [value.value])
             found = [_take(entry, None, None, spans, remarks, 0) for entry in entries]
             if not any(found):
                 if body and value.start == 0 and value.end == path.stat().st_size:

@@ -51,7 +51,8 @@ class Phoenix:
         remarks: list[Remark] = []
         for value in values(path, log, _SHAPE):
             taken = False
-            for entry in entries_of(value.value):
+            whole = an_object(value.value)
+            for entry in [whole] if span_of(whole) is not None else entries_of(value.value):
                 body = an_object(entry)
                 span = span_of(body)
                 remark = remark_of(body) if span is None else None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from seatrial.ingest.drafts import a_list, an_object
+from seatrial.ingest.drafts import a_list, an_object, text_or_none
 from seatrial.ingest.jsontext import BadJSON, as_text, loads
 from seatrial.ingest.messages import arguments_of
 from seatrial.records import ToolCall
@@ -125,7 +125,7 @@ def _message(value: dict[str, Any], default: Speaker, tools: list[dict[str, Any]
     """The message or messages that an object is; None when it is none."""
     if value.get("lc") and isinstance(value.get("kwargs"), dict):
         value = {"type": str(a_list(value.get("id"))[-1:] and value["id"][-1]), **value["kwargs"]}
-    elif isinstance(value.get("data"), dict) and value.get("type") in _SPEAKERS:
+    elif isinstance(value.get("data"), dict) and text_or_none(value.get("type")) in _SPEAKERS:
         value = {"type": value["type"], **value["data"]}
     if (item := _item(value)) is not None:
         return [item]
