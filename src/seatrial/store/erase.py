@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -20,6 +21,9 @@ from seatrial.records.trace import Trace
 from seatrial.store.durable import sync_path, write_atomic
 from seatrial.store.scan import Proof, scan
 from seatrial.store.store import ERASING, Store
+
+LEDGERS = "runs"
+"""The folder of the ledgers of runs (`engine.ledger`), in a store."""
 
 _LOOSE_S = 24 * 3600.0
 _TEXT = 24
@@ -45,6 +49,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Marker(msgspec.Struct):
     blobs: list[str]
+    sessions: list[str] = []
 
 
 def erase(
@@ -70,7 +75,7 @@ def erase(
         before = store.versions.head()
         wanted_for = _identifiers(store, wanted, subjects)
         blobs = _blobs(store, set(wanted), set(subjects))
-        write_atomic(store.path / ERASING, canonical(_Marker(blobs)), mode=0o600)
+        write_atomic(store.path / ERASING, canonical(_Marker(blobs, wanted)), mode=0o600)
         sync_path(store.path)
         say(0, 3, "erasing")
         rows = _counts(store, wanted, subjects)
@@ -245,5 +250,19 @@ def _finish(store: Store) -> None:
     # A crash before the rows were gone leaves blobs in the note that are still in use.
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
+    _strike(store.path / LEDGERS, marker.sessions)
     path.unlink()
     sync_path(store.path)
+
+
+def _strike(folder: Path, sessions: Sequence[str]) -> None:
+    """Take erased attempts out of the ledgers of runs: a run that is resumed makes them again."""
+    if not folder.is_dir() or not sessions:
+        return
+    marks = [canonical(session) for session in sessions]
+    for path in sorted(folder.glob("*.jsonl")):
+        lines = path.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not any(mark in line for mark in marks)]
+        if len(kept) < len(lines):
+            write_atomic(path, b"".join(kept))
+            sync_path(folder)

@@ -242,3 +242,14 @@ def test_crash_between_any_two_parts(
     assert store.verify().ok
     assert long_name(4).encode() not in everything(store)
     assert long_name(5) in store.session_ids()
+
+
+def test_ledgers_of_runs_lose_what_was_erased(store: Store, trace: Make, put: Put) -> None:
+    put(store, [trace(long_name(0)), trace(long_name(1))])
+    folder = store.path / "runs"
+    folder.mkdir()
+    lines = [f'{{"key":"t{n}","value":{{"session":"{long_name(n)}"}}}}\n' for n in range(2)]
+    (folder / "r.jsonl").write_text("".join(lines))
+    done = erase(store, [long_name(0)])
+    assert done.proof.ok, done.proof.found
+    assert (folder / "r.jsonl").read_text() == lines[1]
