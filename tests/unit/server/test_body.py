@@ -38,7 +38,7 @@ def test_plain_and_gzip(size: int) -> None:
     ("data", "coding", "status"),
     [
         (b"x" * (MIB + 1), "", 413),
-        (gzip.compress(b"\0" * (MIB + 1)), "gzip", 413),
+        (gzip.compress(b"\0" * (MIB + 1), mtime=0), "gzip", 413),
         (gzip.compress(b"\0" * 500 * MIB, mtime=0), "gzip", 413),
         (b"not gzip", "gzip", 400),
         (gzip.compress(b"a" * 5000, mtime=0)[:-9], "gzip", 400),
