@@ -91,6 +91,7 @@ def as_prepared(trace: Trace, file: str, redacted: dict[str, int], *, check: boo
         file=file,
         redacted=redacted,
         misfits=misfits,
+        consent=trace.consent,
     )
 
 
