@@ -47,7 +47,7 @@ def test_a_ranking_by_signals_is_biased_and_labels_correct_it() -> None:
         estimator="post-stratified",
     )  # fmt: skip
     rows = {row.model: row for row in ranking.models}
-    raw, powered = rows["a"].raw, rows["a"].ppi
+    raw, powered = rows["a"].signals_only, rows["a"].ppi
     assert raw is not None
     assert powered is not None
     assert raw.low is not None

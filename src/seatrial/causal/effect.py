@@ -155,8 +155,8 @@ def stratified(
     if too_few is not None:
         too_few = emptied(built) or too_few
     analysis = Analysis(
-        sample=inside, code=code, stratum_labels=strata.labels, moments=moments, refused=too_few, cells=built, label=f"{label}, CR3",
-        paired=False, retained=strata.retained, weighting=weighting, strata=strata, whole=sample,
+        sample=inside, code=code, stratum_labels=strata.labels, moments=moments, cells=built, label=f"{label}, CR3",
+        refused=too_few, paired=False, retained=strata.retained, weighting=weighting, strata=strata, whole=sample,
         warnings=tuple(_strata_warnings(strata)), dropped=strata.dropped,
     )  # fmt: skip
     if too_few is not None:

@@ -7,9 +7,10 @@ import dataclasses
 import numpy as np
 import polars as pl
 
+from seatrial.causal import reweighted
 from seatrial.causal.cells import Floats, stratum_weights, tally
 from seatrial.causal.effect import Analysis
-from seatrial.causal.prepare import Codes, Sample, codes
+from seatrial.causal.prepare import Codes, Sample, codes, probabilities
 from seatrial.records import NullDistribution
 from seatrial.stats.randomisation import (
     RandomisationTest,
@@ -31,12 +32,14 @@ class Outcome:
     """The test, or None and why there is none.
 
     `null_sd` (K,): standard deviation of the permuted effects in closed form (sessions permuted inside the strata of
-    the statistic only), which checks the draws.
+    the statistic only), which checks the draws. `centred`: the draws' mean is zero by construction, since labels are
+    permuted one by one in exactly the strata of the statistic; where it pools several, they centre near zero only.
     """
 
     test: RandomisationTest | None
     why: str | None = None
     null_sd: Floats | None = None
+    centred: bool = True
 
 
 def _text(frame: pl.DataFrame, columns: tuple[str, ...]) -> Codes:
@@ -93,9 +96,8 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
     design = ("assigned_stratum", "epoch", "probabilities_json") if randomised else ("epoch",)
     block = _text(sample.frame, design)
     stratum = analysis.code
-    if analysis.cells.a is not analysis.cells.n and not np.array_equal(analysis.cells.a, analysis.cells.n):
-        # Weights 1/p are not permuted: inside equal recorded probabilities they are constant and drop out.
-        stratum = _compact(stratum, _text(sample.frame, ("probabilities_json",)))
+    if not np.array_equal(analysis.cells.a, analysis.cells.n):
+        return _reweighted(analysis, block, q, randomised, draws, seed)
     k_count = len(sample.arms)
     n_sk = tally(stratum * k_count + sample.arm, None, (int(stratum.max()) + 1) * k_count).reshape(-1, k_count)
     raw = np.where((n_sk > 0).all(axis=1), stratum_weights(n_sk, analysis.weighting), 0.0)
@@ -104,9 +106,23 @@ def run(analysis: Analysis, q: Floats, *, randomised: bool, draws: int, seed: in
     weights = raw / raw.sum()
     test = _draw(sample, stratum, block, weights, q, randomised, draws, seed)
     closed = None
-    if _sticky(sample, randomised, block) is None and int(_compact(stratum, block).max()) == int(stratum.max()):
+    centred = _sticky(sample, randomised, block) is None and int(_compact(stratum, block).max()) == int(stratum.max())
+    if centred:
         closed = np.sqrt(null_variance(stratum, sample.arm, sample.y, baseline=q, weights=weights))
-    return Outcome(test, null_sd=closed)
+    return Outcome(test, null_sd=closed, centred=centred)
+
+
+def _reweighted(analysis: Analysis, block: Codes, q: Floats, randomised: bool, draws: int, seed: int) -> Outcome:
+    """Hajek's estimate under permuted labels, each weighted by 1/p of the arm that it gives."""
+    sample = analysis.sample
+    chance = probabilities(sample.frame, sample.arms)
+    if chance is None or not (chance > 0).all():
+        return Outcome(None, "weights 1/p under other labels need every arm's recorded probability")
+    if not randomised:
+        block = _compact(block, analysis.code, _text(sample.frame, ("probabilities_json",)))
+    rows = reweighted.Rows(analysis.code, sample.y, sample.cluster, chance, analysis.weighting)
+    unit = _sticky(sample, randomised, block)
+    return Outcome(reweighted.run(rows, sample.arm, block, unit, q, draws=draws, seed=seed), centred=False)
 
 
 def sign_flips(difference: Floats, q: Floats) -> RandomisationTest:
@@ -176,7 +192,7 @@ def _tidy(x: float) -> float:
 
 
 def null(outcome: Outcome, arms: tuple[str, ...]) -> NullDistribution | None:
-    """The draws as what they are: the distribution when no model matters, mean 0 by construction."""
+    """The draws as what they are: the distribution when no model matters, beside the same statistic as observed."""
     test = outcome.test
     if test is None:
         return None
@@ -189,4 +205,6 @@ def null(outcome: Outcome, arms: tuple[str, ...]) -> NullDistribution | None:
             for a, column in zip(arms, test.percentiles.T, strict=True)
         },
         method=test.method,
+        observed={a: _tidy(x) for a, x in zip(arms, test.observed, strict=True)},
+        centred=outcome.centred,
     )

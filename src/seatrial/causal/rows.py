@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
-from seatrial.causal import sensitivity
-from seatrial.causal.effect import Analysis
+from seatrial.causal import cells, sensitivity
+from seatrial.causal.effect import Analysis, emptied
 from seatrial.causal.ppi import Powered
-from seatrial.causal.prepare import Codes, Floats, Sample
+from seatrial.causal.prepare import Codes, Floats, Sample, codes
 from seatrial.causal.randomise import Outcome
 from seatrial.causal.strata import manski
 from seatrial.causal.uncertainty import (
@@ -97,6 +98,34 @@ def net_estimates(core: Core, level: float) -> list[Estimate]:
     return out
 
 
+def _covering(wide: tuple[float, float] | None, pointwise: Estimate) -> tuple[float, float] | None:
+    """The joint interval, at least as wide as the pointwise one (which bootstrap-t may widen)."""
+    if wide is None or pointwise.low is None or pointwise.high is None:
+        return wide
+    return min(wide[0], pointwise.low), max(wide[1], pointwise.high)
+
+
+def unadjusted(analysis: Analysis, coefficients: Floats, *, level: float) -> list[Estimate]:
+    """Plain means of all sessions, no strata, weights or labels, against the same baseline; CR3 by cluster."""
+    sample, kind = analysis.whole or analysis.sample, "difference of plain means, CR3 t"
+    if analysis.whole is not None and analysis.sample.cluster_kind != sample.cluster_kind:
+        own = pl.concat_str(pl.lit("session:"), "session")
+        task, labels = codes(sample.frame.select(pl.coalesce("task", own).alias("key"))["key"])
+        sample = dataclasses.replace(sample, cluster=task, n_clusters=len(labels))
+    one = np.zeros(sample.n, dtype=np.int64)
+    built = cells.build(sample.cluster, one, sample.arm, sample.y, n_strata=1, n_arms=len(sample.arms))
+    moments = cells.moments(built, name="plain")
+    each = contrasts(moments, coefficients)
+    refused = emptied(built) or refusal(moments, sample.arms, tested=False)
+    return [
+        interval(
+            float(v), float(se), float(df), level=level, n=moments.n, n_clusters=moments.n_clusters, method=kind,
+            refused=refused,
+        )
+        for v, se, df in zip(each.value, each.se, each.df, strict=True)
+    ]  # fmt: skip
+
+
 def _rank_table(core: Core, level: float, seed: int) -> dict[int, RankInterval]:
     moments = core.analysis.moments
     if core.refused is not None:
@@ -114,15 +143,16 @@ def model_rows(core: Core, *, level: float, seed: int) -> dict[str, ModelRow]:
     """Rows of the participating arms; sub-dimensions and signals are added by the caller."""
     analysis, moments, q = core.analysis, core.analysis.moments, core.q
     sample = analysis.sample
-    raw = net_estimates(core, level)
+    signals = net_estimates(core, level)
+    plain = unadjusted(analysis, core.each.coefficients, level=level)
     powered = None if core.ppi is None else core.ppi.net(q, level, core.refused)
-    head = raw if powered is None else powered
+    head = signals if powered is None else powered
     wide: list[tuple[float, float] | None] = [None] * len(sample.arms)
     if core.refused is None:
         basis = core.each
         if powered is not None and core.ppi is not None and core.ppi.moments is not None:
             basis = contrasts(core.ppi.moments, core.each.coefficients)
-        wide = simultaneous(basis, level=level, seed=seed)
+        wide = [_covering(w, e) for w, e in zip(simultaneous(basis, level=level, seed=seed), head, strict=True)]
     rank_of = _rank_table(core, level, seed)
     benefit: list[Estimate | None] = [None] * len(sample.arms)
     if not sample.binary:
@@ -148,10 +178,11 @@ def model_rows(core: Core, *, level: float, seed: int) -> dict[str, ModelRow]:
             simultaneous=wide[m],
             p_value=None if test is None else float(test.p_values[m]),
             rank=rank_of.get(m),
-            raw=raw[m],
+            raw=plain[m],
             ppi=None if powered is None else powered[m],
+            signals_only=None if powered is None else signals[m],
             net_benefit=benefit[m],
-            sensitivity=None if core.causal else _sensitivity(core, m, raw[m]),
+            sensitivity=None if core.causal else _sensitivity(core, m, signals[m]),
             why=why,
         )  # fmt: skip
     return rows
@@ -175,7 +206,7 @@ def listed_row(
     effective, clusters = float(1.0 / (share**2).sum()), int((share > 0).sum())
     mean = _own_mean(sample, mine, effective, level)
     thin = f"{effective:.1f} effective clusters, fewer than {RANK_FROM:.0f}"
-    net = None
+    net = raw = None
     if contrast is None:
         why = f"{thin}: listed, unranked"
         if effective >= RANK_FROM:
@@ -188,11 +219,13 @@ def listed_row(
             why = f"{thin}, and no stratum shared with the ranked models: listed, unranked"
     else:
         net, why = _outside(name, *contrast, level=level)
+        if net is not None:
+            raw = unadjusted(*contrast, level=level)[0]
         if effective < RANK_FROM:
             why = f"{thin}; {why}"
     return ModelRow(
         model=name, n_sessions=int(mine.size), n_clusters=clusters, g_effective=effective, mean=mean,
-        net_improvement=net, raw=net, why=why,
+        net_improvement=net, raw=raw, why=why,
     )  # fmt: skip
 
 

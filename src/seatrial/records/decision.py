@@ -42,7 +42,9 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a ranking. Differences are in outcome units (points = 100 x for outcomes in [0, 1]).
 
     `net_improvement` is tau_m, the difference to the baseline policy's mean; `versus_others` is
-    tau_m/(1 - q_m); `simultaneous` bounds all tau together; `rank` None: listed, unranked (see `why`).
+    tau_m/(1 - q_m); `simultaneous` bounds all tau together; `rank` None: listed, unranked (see `why`). `raw` is the
+    unadjusted difference: plain means of all sessions, no strata, weights or labels, against the same baseline.
+    `ppi` is the prediction-powered estimate and `signals_only` the one without labels, where labels head the report.
     """
 
     model: str
@@ -57,6 +59,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     rank: RankInterval | None = None
     raw: Estimate | None = None
     ppi: Estimate | None = None
+    signals_only: Estimate | None = None
     net_benefit: Estimate | None = None
     sensitivity: dict[str, Any] | None = None
     composite: dict[str, Any] | None = None
@@ -75,12 +78,19 @@ class CoverageRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NullDistribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects under permuted labels (METHODS 3.2): zero by construction, printed as a check, never a result."""
+    """Effects under permuted labels (METHODS 3.2): printed as a check, never a result.
+
+    `observed` is the same statistic under the real labels, which is the net improvement unless a regression or labels
+    adjust that further. `centred`: the mean is zero by construction; False where the statistic pools groups inside
+    which labels were permuted, so that it is zero only nearly. The p-value counts draws as they are, uncentred.
+    """
 
     draws: int
     mean: dict[str, float]
     percentiles: dict[str, dict[str, float]] = {}
     method: str = ""
+    observed: dict[str, float] = {}
+    centred: bool = True
 
 
 class Power(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,9 +81,9 @@ def test_labels_turn_a_flattered_ranking_round() -> None:
     frame, labels = _sycophancy(seed=1)
     found = rank(frame, outcome="outcome", labels=labels, draws=999, by=())
     a = next(m for m in found.models if m.model == "a")
-    assert a.raw is not None
+    assert a.signals_only is not None
     assert a.ppi is not None
-    assert a.raw.value < 0 < a.ppi.value
+    assert a.signals_only.value < 0 < a.ppi.value
     assert a.net_improvement == a.ppi
     assert a.ppi.low < 0.075 < a.ppi.high  # type: ignore[operator]
     assert found.models[0].model == "a"
@@ -160,7 +160,7 @@ def test_too_few_labels_leave_the_raw_headline_and_say_so(table: Table) -> None:
     frame = table(600, assigned=True)
     labels = frame.select("session", label="outcome").head(60)
     found = rank(frame, outcome="outcome", labels=labels, draws=999, by=())
-    assert all(m.ppi is None and m.net_improvement == m.raw for m in found.models)
+    assert all(m.ppi is m.signals_only is None and m.net_improvement is not None for m in found.models)
     assert any("fewer than 30 labels" in w for w in found.warnings)
 
 

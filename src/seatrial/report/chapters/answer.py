@@ -8,7 +8,12 @@ from seatrial.report.numbers import some
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
-EXTRA = (("Unadjusted", "raw"), ("With labels (PPI++)", "ppi"), ("Net benefit", "net_benefit"))
+EXTRA = (
+    ("Unadjusted", "raw"),
+    ("With labels (PPI++)", "ppi"),
+    ("Without labels", "signals_only"),
+    ("Net benefit", "net_benefit"),
+)
 """Further estimates of a model, shown where any model has one."""
 
 

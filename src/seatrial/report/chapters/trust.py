@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.records import Ranking
+from seatrial.records import ModelRow, NullDistribution, Ranking
 from seatrial.report import numbers, words
 from seatrial.report.chapters import answer
 from seatrial.report.chapters.measures import MODEL
@@ -16,25 +16,26 @@ def null(r: Ranking) -> Section | None:
         return None
     unit, places = words.outcome_unit(r), answer.decimals(r)
     rows = [m for m in answer.ordered(r) if m.model in r.null.mean]
+    observed = {m.model: _observed(r.null, m) for m in rows}
     spans = {m.model: _span(r.null.percentiles.get(m.model, {})) for m in rows}
     marks, cells = [], []
     for m in rows:
         low, high, _ = spans[m.model]
-        e = m.net_improvement
+        seen = observed[m.model]
         marks.append(
             Mark(
                 label=name(m.model),
-                value=e.value if e else None,
+                value=seen,
                 band_low=low,
                 band_high=high,
-                text=numbers.number(e.value, unit, places) if e else "",
+                text="" if seen is None else numbers.number(seen, unit, places),
                 why="n/a",
             )
         )
         cells.append(
             (
                 name(m.model),
-                numbers.number(e.value, unit, places) if e else None,
+                None if seen is None else numbers.number(seen, unit, places),
                 numbers.number(r.null.mean[m.model], unit, 2),
                 numbers.interval(low, high, unit, places),
                 numbers.p_value(m.p_value),
@@ -47,9 +48,9 @@ def null(r: Ranking) -> Section | None:
         heading="Null distribution (a check, not a result)",
         paragraphs=(
             (
-                f"Model names were shuffled {numbers.count(r.null.draws)} times inside the design. Effects of shuffled "
-                "names centre on zero by construction; an observed effect far outside their range is hard to explain "
-                f"without any difference between models.{method}"
+                f"Model names were shuffled {numbers.count(r.null.draws)} times inside the design. {_centre(r.null)} "
+                "An observed effect far outside their range is hard to explain without any difference between "
+                f"models.{_other_estimate(r, observed)}{method}"
             ),
         ),
         charts=(
@@ -78,6 +79,31 @@ def null(r: Ranking) -> Section | None:
             ),
         ),
     )
+
+
+def _centre(null: NullDistribution) -> str:
+    if null.centred:
+        return "Effects of shuffled names centre on zero by construction."
+    return (
+        "Effects of shuffled names centre near zero, though not exactly on it, because the comparison pools groups "
+        "inside which names were shuffled; p counts them as they are, without moving them to zero."
+    )
+
+
+def _observed(null: NullDistribution, m: ModelRow) -> float | None:
+    """The tested statistic under the real names; the estimate where a result does not carry it."""
+    if m.model in null.observed:
+        return null.observed[m.model]
+    return m.net_improvement.value if m.net_improvement else None
+
+
+def _other_estimate(r: Ranking, observed: dict[str, float | None]) -> str:
+    """Said where the headline adjusts further than the tested statistic."""
+    for m in r.models:
+        seen = observed.get(m.model)
+        if seen is not None and m.net_improvement and abs(seen - m.net_improvement.value) > 5e-4:
+            return " The test is of the estimate without regression or labels, shown here as observed."
+    return ""
 
 
 def _span(percentiles: dict[str, float]) -> tuple[float | None, float | None, str]:
