@@ -39,10 +39,14 @@ def unpack(name: str, packed: bytes) -> bytes:
 
 
 class Blobs:
-    """The folder ``blobs/``: ``blobs/<first two digits>/<hash>.json.z``."""
+    """The folder ``blobs/``: ``blobs/<first two digits>/<hash>.json.z``.
 
-    def __init__(self, root: Path) -> None:
+    With `durable` False nothing is ever forced to disk: for a store that is gone with its process.
+    """
+
+    def __init__(self, root: Path, *, durable: bool = True) -> None:
         self._root = root
+        self._durable = durable
         self._scratch = root / "scratch"
         self._dirty: set[Path] = set()
         self._unforced = False
@@ -62,13 +66,16 @@ class Blobs:
             if not folder.is_dir():
                 folder.mkdir(parents=True, exist_ok=True)
                 self._dirty.add(folder.parent)
-        write_atomic(path, packed, scratch=self._scratch, durable=durable)
+        write_atomic(path, packed, scratch=self._scratch, durable=durable and self._durable)
         self._unforced = self._unforced or not durable
         self._dirty.add(path.parent)
         return True
 
     def sync(self) -> None:
         """Force the folders of all blobs put since the last call to disk."""
+        if not self._durable:
+            self._dirty.clear()
+            return
         if self._unforced:
             os.sync()
             self._unforced = False

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deltalake
 import msgspec
 import polars as pl
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError
 from deltalake.schema import ArrayType, Field, PrimitiveType, Schema
 
 from seatrial.errors import SchemaError, StoreError
 from seatrial.records.tables import Table
 from seatrial.store.durable import sync_path
+from seatrial.store.guarded import guard, guarded, is_panic
 
 ATTEMPTS = 5
+_MAGIC = b"PAR1"
 COMPACT_AT = 64
 """Small files per table that trigger a compaction in the same commit."""
 
@@ -79,10 +83,15 @@ def frame_digest(frame: pl.DataFrame, removed: list[str]) -> str:
 
 
 class DeltaTables:
-    """The folder ``tables/``: one Delta Lake table for each `records.tables.Table`."""
+    """The folder ``tables/``: one Delta Lake table for each `records.tables.Table`.
 
-    def __init__(self, root: Path) -> None:
+    With `durable` False nothing is forced to disk: for a store that is gone with its process.
+    """
+
+    def __init__(self, root: Path, *, durable: bool = True) -> None:
         self._root = root
+        self._durable = durable
+        self._sound: set[tuple[str, int]] = set()
 
     def path(self, table: Table) -> Path:
         return self._root / table.name
@@ -98,12 +107,11 @@ class DeltaTables:
         """
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._replace(table, frame, remove, at)
+                with guard(lambda error: self._broken(table, error), CommitFailedError):
+                    return self._replace(table, frame, remove, at)
             except CommitFailedError as error:
                 if attempt == ATTEMPTS:
                     raise self._broken(table, error) from error
-            except (DeltaError, OSError) as error:
-                raise self._broken(table, error) from error
         raise AssertionError("unreachable")
 
     def _replace(self, table: Table, frame: pl.DataFrame, remove: list[str], at: int) -> int:
@@ -138,7 +146,8 @@ class DeltaTables:
                     "delta.enableExpiredLogCleanup": "false",
                 },
             )
-            sync_path(path.parent)
+            if self._durable:
+                sync_path(path.parent)
         handle = deltalake.DeltaTable(str(path))
         if handle.version() != at:
             handle.restore(at)
@@ -155,33 +164,42 @@ class DeltaTables:
         schema = table.schema()
         if at is None:
             return pl.LazyFrame(schema=schema)
-        try:
+        with guard(lambda error: self._broken(table, error)):
             handle = deltalake.DeltaTable(str(self.path(table)), version=at)
             have = {f.name for f in handle.schema().fields}
+            if (table.name, at) not in self._sound:
+                wrong = self.damaged(table, at)
+                if wrong:
+                    raise self._lost(table, wrong[0])
+                self._sound.add((table.name, at))
             lazy = pl.scan_delta(handle)
-        except (DeltaError, OSError, pl.exceptions.PolarsError) as error:
-            raise self._broken(table, error) from error
-        return lazy.select(
+        lazy = lazy.select(
             [pl.col(c).cast(t) if c in have else pl.lit(None, dtype=t).alias(c) for c, t in schema.items()]
         )
+        return guarded(lazy, lambda error: self._met(table, at, error))
 
-    def damaged(self, table: Table, at: int) -> list[str]:
-        """Data files of a version that are missing or not as long as the log says.
+    def _met(self, table: Table, at: int, error: BaseException) -> BaseException:
+        """What an error met while reading means: the table's damage, or a mistake of who reads it."""
+        wrong = self.damaged(table, at, whole=True)
+        return self._lost(table, wrong[0]) if wrong else error
+
+    def damaged(self, table: Table, at: int, *, whole: bool = False) -> list[str]:
+        """Data files of a version that are missing, not as long as the log says, or no Parquet; each with its path.
+
+        With `whole` every value of every file is read.
 
         Raises:
             StoreError: the log cannot be read.
         """
-        try:
-            actions = deltalake.DeltaTable(str(self.path(table)), version=at).get_add_actions(flatten=True)
-        except (DeltaError, OSError) as error:
-            raise self._broken(table, error) from error
-        frame = pl.DataFrame(actions)
+        with guard(lambda error: self._broken(table, error)):
+            frame = pl.DataFrame(
+                deltalake.DeltaTable(str(self.path(table)), version=at).get_add_actions(flatten=True)
+            ).select("path", "size_bytes")
         wrong = []
-        for name, size in frame.select("path", "size_bytes").iter_rows():
-            file = self.path(table) / name
-            found = file.stat().st_size if file.exists() else None
-            if found != size:
-                wrong.append(f"{name} has {'gone' if found is None else f'{found} bytes instead of {size}'}")
+        for name, size in frame.iter_rows():
+            why = _wrong(self.path(table) / unquote(name), size, whole)
+            if why is not None:
+                wrong.append(f"{name} {why}")
         return wrong
 
     def expunge(self, table: Table, at: int) -> int:
@@ -192,13 +210,11 @@ class DeltaTables:
         Raises:
             StoreError: the table is damaged.
         """
-        try:
+        with guard(lambda error: self._broken(table, error)):
             handle = self._at(table, at)
             handle.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
             handle.update_incremental()
             handle.create_checkpoint()
-        except (DeltaError, OSError) as error:
-            raise self._broken(table, error) from error
         version = int(handle.version())
         self._sync(table, version, version)
         return version
@@ -214,6 +230,8 @@ class DeltaTables:
 
     def _sync(self, table: Table, after: int, version: int) -> None:
         """Force to disk what Delta wrote after version `after`: Delta itself does not."""
+        if not self._durable:
+            return
         root = self.path(table)
         log = root / "_delta_log"
         decoder = msgspec.json.Decoder(_Action)
@@ -234,9 +252,41 @@ class DeltaTables:
         sync_path(log)
         sync_path(root)
 
-    def _broken(self, table: Table, error: Exception) -> StoreError:
+    def _lost(self, table: Table, what: str) -> StoreError:
         return StoreError(
-            f"table {table.name} cannot be read or written: {error}",
+            f"table {table.name} is damaged: {what}",
             file=str(self.path(table)),
-            hint="run: seatrial verify",
+            hint="'seatrial verify' lists all damage; ingest the sources again into a new store",
         )
+
+    def _broken(self, table: Table, error: BaseException) -> StoreError:
+        return StoreError(
+            f"table {table.name} cannot be read or written: {str(error).strip().splitlines()[0][:300]}",
+            file=str(self.path(table)),
+            hint="run: seatrial verify; what is lost comes back by ingesting the sources again into a new store",
+        )
+
+
+def _wrong(file: Path, size: int, whole: bool) -> str | None:
+    """What is wrong with a Parquet file that should be so many bytes long; None: nothing."""
+    try:
+        found = file.stat().st_size
+        if found != size:
+            return f"has {found} bytes instead of {size}"
+        with file.open("rb") as stream:
+            start = stream.read(len(_MAGIC))
+            stream.seek(-len(_MAGIC), os.SEEK_END)
+            if start != _MAGIC or stream.read() != _MAGIC:
+                return "holds other bytes than were written: it is no Parquet file"
+        pl.read_parquet_schema(file)
+        if whole:
+            pl.read_parquet(file)
+    except FileNotFoundError:
+        return "has gone"
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    except BaseException as error:
+        if not isinstance(error, pl.exceptions.PolarsError) and not is_panic(error):
+            raise
+        return f"holds other bytes than were written: {str(error).strip()[:200]}"
+    return None

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,14 +31,25 @@ else:
         fcntl.flock(fd, fcntl.LOCK_UN)
 
 
+SAY_AFTER_S = 1.0
+"""Seconds of waiting after which that is said, once."""
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"seatrial: {text}\n")
+    sys.stderr.flush()
+
+
 class Lock:
     """Re-entrant in its thread, exclusive between threads and processes.
 
-    The operating system drops the lock when its process dies, so a crash leaves nothing to clean up.
+    The operating system drops the lock when its process dies, so a crash leaves nothing to clean up. `say` is told
+    that another one is waited for, once that takes long (one line on standard error).
     """
 
-    def __init__(self, path: Path, timeout: float) -> None:
+    def __init__(self, path: Path, timeout: float, *, say: Callable[[str], None] = _say) -> None:
         self._path = path
+        self._say = say
         self._timeout = timeout
         self._threads = threading.RLock()
         self._depth = 0
@@ -86,17 +97,24 @@ class Lock:
             raise StoreError(
                 f"the store cannot be written: {error.strerror}", file=str(self._path.parent), hint="check permissions"
             ) from error
-        deadline = time.monotonic() + self._timeout
-        pause = 0.005
+        began = time.monotonic()
+        deadline = began + self._timeout
+        pause, said = 0.005, False
         while True:
             try:
                 _try_lock(fd)
                 return fd
             except OSError:
-                if time.monotonic() >= deadline:
+                now = time.monotonic()
+                if not said and now - began >= SAY_AFTER_S:
+                    said = True
+                    self._say(
+                        f"waiting for another process that writes to {self._path.parent} (up to {self._timeout:g} s)"
+                    )
+                if now >= deadline:
                     os.close(fd)
                     raise StoreError(
-                        f"another process has been writing to the store for {self._timeout:.0f} s",
+                        f"another process has been writing to the store for {self._timeout:g} s",
                         file=str(self._path.parent),
                         hint="wait for it to finish, or end it, and run this again",
                     ) from None

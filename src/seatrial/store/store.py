@@ -27,7 +27,7 @@ from seatrial.store.durable import sync_path, write_atomic
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
 from seatrial.store.verify import Verification, verify
-from seatrial.store.versions import Version, Versions, link
+from seatrial.store.versions import HEAD, Version, Versions, link
 
 FORMAT = 1
 """Version of the folder's layout. A store of another version is refused, never guessed at."""
@@ -36,7 +36,7 @@ LOCK_TIMEOUT_S = 120.0
 ERASING = "erasing.json"
 """Says what an erasure is about to remove from disk (`erase`)."""
 
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", ERASING})
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", ERASING, HEAD})
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
@@ -54,16 +54,18 @@ class Store:
     Every `commit` covers all the tables that it is given, or none of them: readers follow the version log.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
         self.path = path
-        self.blobs = Blobs(path / "blobs")
-        self.versions = Versions(path / "versions.jsonl")
-        self.delta = DeltaTables(path / "tables")
+        self.blobs = Blobs(path / "blobs", durable=durable)
+        self.versions = Versions(path / "versions.jsonl", durable=durable)
+        self.delta = DeltaTables(path / "tables", durable=durable)
         self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = False) -> Store:
+    def open(cls, path: str | Path, *, create: bool = False, durable: bool = True) -> Store:
         """Open the store in a folder; with `create`, make one where there is none.
+
+        With `durable` False nothing is forced to disk: a power cut may lose it, a killed process does not.
 
         Raises:
             InputError: there is no store (and `create` is False), or the folder holds something else.
@@ -81,7 +83,7 @@ class Store:
                 )
             _create(folder)
         _check(marker)
-        return cls(folder)
+        return cls(folder, durable=durable)
 
     @property
     def data_version(self) -> str:
@@ -296,6 +298,7 @@ def _create(folder: Path) -> None:
             (folder / name).mkdir(exist_ok=True)
         if not (folder / "key").exists():
             _write_key(folder / "key")
+        Versions(folder / "versions.jsonl").begin()
         about = _StoreFile(
             format=FORMAT,
             by=f"seatrial {__version__}",
@@ -343,7 +346,7 @@ def temporary_store() -> Iterator[Store]:
     try:
         os.chmod(folder, 0o700)
         _write_key(folder / "key", _TEMPORARY_KEY)
-        yield Store.open(folder, create=True)
+        yield Store.open(folder, create=True, durable=False)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

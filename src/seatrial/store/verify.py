@@ -120,7 +120,7 @@ def _files(delta: DeltaTables, table: Table, head: Version, found: _Findings) ->
     wrong = []
     if at is not None:
         try:
-            wrong = [f"table {table.name}: {what}" for what in delta.damaged(table, at)]
+            wrong = [f"table {table.name}: {what}" for what in delta.damaged(table, at, whole=True)]
             if not wrong:
                 delta.scan(table, head.tables.get(table.name)).collect(engine="streaming")
         except (SeatrialError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:

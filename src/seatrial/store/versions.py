@@ -39,6 +39,9 @@ class Version(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.number}-{self.digest[:12]}"
 
 
+HEAD = "head"
+_CONTENT = (("blobs", "*/*.json.z"), ("tables", "*/_delta_log/*.json"))
+
 ORIGIN = Version(number=0, digest=GENESIS)
 
 
@@ -48,21 +51,36 @@ def link(previous: Version, content: dict[str, str]) -> str:
 
 
 class Versions:
-    """The file ``versions.jsonl``."""
+    """The file ``versions.jsonl``, and beside it the file ``head``: how many lines the log has at least.
 
-    def __init__(self, path: Path) -> None:
+    The log says what there is; `head` follows it, so that a log that lost lines is not taken for a younger one.
+    With `durable` False nothing is forced to disk.
+    """
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
         self._path = path
+        self._mark = path.with_name(HEAD)
+        self._durable = durable
 
     def all(self) -> list[Version]:
         """Every version, oldest first, version 0 (empty) included.
 
         Raises:
-            StoreError: a whole line of the log does not parse.
+            StoreError: a whole line of the log does not parse, or lines are missing.
         """
         return [ORIGIN, *(self._parse(line, i) for i, line in enumerate(self._lines(), 1))]
 
+    def begin(self) -> None:
+        """Say of a store that is being made that it has no version yet."""
+        if not self._mark.exists() and not self._path.exists():
+            self._remember(0)
+
     def head(self) -> Version:
-        """The newest version."""
+        """The newest version.
+
+        Raises:
+            StoreError: it does not parse, or lines of the log are missing.
+        """
         lines = self._lines()
         return self._parse(lines[-1], len(lines)) if lines else ORIGIN
 
@@ -111,7 +129,23 @@ class Versions:
                 out.truncate(whole)
             out.write(canonical(version) + b"\n")
             out.flush()
-            os.fsync(out.fileno())
+            if self._durable:
+                os.fsync(out.fileno())
+        self._remember(version.number)
+
+    def _remember(self, number: int) -> None:
+        write_atomic(self._mark, b"%d\n" % number, durable=self._durable)
+
+    def _least(self) -> int | None:
+        """How many lines the log must have; None where that was never written down."""
+        try:
+            return int(self._mark.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise StoreError(
+                f"the count of data versions cannot be read: {error}", file=str(self._mark), hint="run: seatrial verify"
+            ) from error
 
     def _whole_bytes(self) -> int:
         return self._read().rfind(b"\n") + 1
@@ -123,9 +157,24 @@ class Versions:
             return b""
 
     def _lines(self) -> list[bytes]:
+        # The count is read first: a commit in between makes the log longer, never shorter than the count says.
+        least = self._least()
         # A torn last line has no newline: it belongs to a commit that never happened.
         data = self._read()
-        return data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+        found = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+        if len(found) < (least or 0) or (least is None and not found and self._used()):
+            said = f"{least} data versions" if least else "the data that is here"
+            raise StoreError(
+                f"the version log is damaged: it holds {len(found)} lines, which cannot be all of {said}",
+                file=str(self._path),
+                hint="restore it from a copy, or ingest the sources again into a new store",
+            )
+        return found
+
+    def _used(self) -> bool:
+        """Whether blobs or tables lie beside the log."""
+        beside = self._path.parent
+        return any(next((beside / name).glob(what), None) for name, what in _CONTENT)
 
     def _parse(self, line: bytes, number: int) -> Version:
         try:

@@ -79,3 +79,30 @@ def test_a_lock_that_is_not_released_is_an_error_after_a_while(tmp_path: Path) -
             pass
     with two.held():
         pass
+
+
+def test_waiting_is_said_once_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seatrial.store.lock.SAY_AFTER_S", 0.05)
+    said: list[str] = []
+    one, two = Lock(tmp_path / "lock", 10), Lock(tmp_path / "lock", 0.3, say=said.append)
+    with one.held(), pytest.raises(StoreError, match=r"for 0\.3 s.*wait for it to finish"), two.held():
+        pass
+    assert said == [f"waiting for another process that writes to {tmp_path} (up to 0.3 s)"]
+    with two.held():
+        pass
+    assert len(said) == 1
+
+
+def test_waiting_is_said_on_standard_error(tmp_path: Path) -> None:
+    """A writer that finds the store locked says so after a second, and goes on once it is free."""
+    path = tmp_path / "store"
+    store = Store.open(path, create=True)
+    code = WRITER.format(here=str(Path(__file__).parent))
+    command = [sys.executable, "-c", code, str(path), "a"]
+    with store.writing():
+        writer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert writer.stderr is not None
+        line = writer.stderr.readline()
+    assert line == f"seatrial: waiting for another process that writes to {path} (up to 120 s)\n"
+    assert writer.communicate() == (None, "")
+    assert writer.returncode == 0

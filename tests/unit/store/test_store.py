@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -299,7 +300,7 @@ def test_verify_finds_damaged_table_files_and_version_logs(store: Store, trace: 
     with pytest.raises(StoreError) as caught:
         store.verify()
     assert caught.value.line == 1
-    log.write_bytes(lines[1])
+    log.write_bytes(lines[1] + lines[0])
     with pytest.raises(StoreError, match="stands on line 1"):
         store.verify()
     log.write_bytes(good)
@@ -319,6 +320,7 @@ def test_a_torn_version_line_is_a_commit_that_never_happened(store: Store, trace
     log = store.path / "versions.jsonl"
     whole = log.read_bytes()
     first_line = whole.index(b"\n") + 1
+    (store.path / "head").write_text("1\n")  # it is written after the line
     for cut in (first_line, first_line + 1, (first_line + len(whole)) // 2, len(whole) - 1):
         log.write_bytes(whole[:cut])
         assert store.data_version == first
@@ -329,6 +331,106 @@ def test_a_torn_version_line_is_a_commit_that_never_happened(store: Store, trace
     assert store.session_ids() == ["s1", "s3"]
     assert store.table("steps").collect().height == 3
     assert store.verify().ok
+
+
+@pytest.mark.parametrize("mark", [True, False])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_version_log_that_lost_lines_is_damage(
+    store: Store, trace: Make, put: Put, tmp_path: Path, kept: int, mark: bool
+) -> None:
+    """Emptied or cut, by whole lines: never an empty or a younger store, for readers, writers or verification."""
+    put(store, [trace("s1")])
+    put(store, [trace("s2")])
+    log = store.path / "versions.jsonl"
+    if not mark:
+        (store.path / "head").unlink()  # a store of before this file
+        if kept:
+            return
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:kept]))
+    store = Store.open(store.path, create=True)
+    for use in (
+        store.verify,
+        store.session_ids,
+        lambda: store.data_version,
+        lambda: put(store, [trace("s3")]),
+        lambda: list(store.versions.all()),
+    ):
+        with pytest.raises(StoreError, match=f"version log is damaged: it holds {kept} lines"):
+            use()
+    log.unlink()
+    with pytest.raises(StoreError, match="version log is damaged"):
+        store.verify()
+
+
+def test_a_first_commit_that_was_cut_short_leaves_a_fresh_store(store: Store, trace: Make, put: Put) -> None:
+    store.put(trace("s1"))
+    (store.path / "versions.jsonl").touch()
+    assert store.verify().ok
+    put(store, [trace("s1")])
+    assert store.session_ids() == ["s1"]
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("damage", ["gone", "short", "zeros", "pages", "text", "log", "folder"])
+def test_a_table_that_was_damaged_says_so_whatever_is_done(store: Store, trace: Make, put: Put, damage: str) -> None:
+    """Never a traceback or a panic of the library that reads it, whether met at opening, collecting or writing."""
+    put(store, [trace(f"s{i}") for i in range(40)])
+    before = store.table("steps")
+    table = store.path / "tables" / "steps"
+    data = next(table.glob("*.parquet"))
+    whole = data.read_bytes()
+    if damage == "gone":
+        data.unlink()
+    elif damage == "log":
+        next((table / "_delta_log").glob("*1.json")).write_bytes(b"nonsense")
+    elif damage == "folder":
+        shutil.rmtree(table)
+    else:
+        data.write_bytes(
+            {
+                "short": whole[:100],
+                "zeros": bytes(len(whole)),
+                "text": b"PAR1" + b"x" * (len(whole) - 8) + b"PAR1",
+                "pages": whole[:4] + b"\xff" * 400 + whole[404:],
+            }[damage]
+        )
+    for opened in (store, Store.open(store.path)):
+        with pytest.raises(StoreError) as caught:
+            opened.table("steps").select("session", "index", "chars", "source_ids").sort("index").collect()
+        assert caught.value.exit_code == 4
+        assert str(table) in str(caught.value)
+        assert "verify" in (caught.value.hint or "")
+        with pytest.raises(StoreError):
+            opened.owners()
+    if damage != "log":  # which was read by then
+        with pytest.raises(StoreError):
+            before.collect()
+    if damage != "pages":
+        with pytest.raises(StoreError):
+            store.commit(frames([], []), replace_sessions=["s1"])
+    result = store.verify()
+    assert not result.ok
+    assert any("table steps" in p for p in result.problems)
+
+
+def test_a_mistake_in_a_query_is_no_damage(store: Store, trace: Make, put: Put) -> None:
+    put(store, [trace("s1")])
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        store.table("steps").select("nothing").collect()
+
+
+def test_a_temporary_store_forces_nothing_to_disk(trace: Make, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[object] = []
+    with temporary_store() as store:
+        monkeypatch.setattr(os, "fsync", forced.append)
+        monkeypatch.setattr(os, "sync", lambda: forced.append("all"))
+        put(store, [trace("s1")])
+        store.put(trace("s2"), durable=False)
+        put(store, [trace("s2")])
+        assert store.session_ids() == ["s1", "s2"]
+        assert not forced
+        put(Store.open(store.path), [trace("s3")])
+        assert forced
 
 
 def test_superseded_and_unreferenced_blobs_are_told_apart(store: Store, trace: Make, put: Put) -> None:

@@ -1,0 +1,51 @@
+"""Lazy tables whose damage is said as such, whenever it is met: Polars reads a table only when it is collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import polars as pl
+from deltalake.exceptions import DeltaError
+
+Broken = Callable[[BaseException], BaseException]
+"""Makes the error to raise of the one that was met: a `StoreError`, or the error itself where the table is sound."""
+
+
+@contextmanager
+def guard(broken: Broken, *leave: type[Exception]) -> Iterator[None]:
+    """Errors of the libraries that read and write tables go through `broken`, their panics included.
+
+    A panic of compiled code is no `Exception`, and each library has a class of its own for it. `leave` names errors
+    that pass as they are.
+    """
+    try:
+        yield
+    except leave:
+        raise
+    except (DeltaError, OSError, pl.exceptions.PolarsError) as error:
+        raise broken(error) from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise broken(error) from error
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether compiled code gave up inside itself."""
+    return type(error).__name__ == "PanicException"
+
+
+def guarded(lazy: pl.LazyFrame, broken: Broken) -> pl.LazyFrame:
+    """The same lazy table; collecting it, or what is made of it, tells damage through `broken`."""
+    made = type("GuardedFrame", (_Guarded,), {"broken": staticmethod(broken)})
+    return made._from_pyldf(lazy._ldf)  # type: ignore[attr-defined, no-any-return]
+
+
+class _Guarded(pl.LazyFrame):
+    broken: ClassVar[Broken]
+
+    def collect(self, *args: Any, **kwargs: Any) -> Any:
+        with guard(type(self).broken):
+            return super().collect(*args, **kwargs)
