@@ -15,7 +15,6 @@ import msgspec
 
 from seatrial.canon import content_hash
 from seatrial.errors import SchemaError
-from seatrial.ingest.identity import Ids
 from seatrial.ingest.log import Log
 from seatrial.ingest.results_cells import boolean, natural, number, outcome_status, words
 from seatrial.ingest.results_rows import columns, names, rows
@@ -63,13 +62,10 @@ class Results:
             FormatError: the table cannot be parsed.
         """
         groups: dict[tuple[str, ...], list[_Read]] = {}
-        repeats = Ids()
-        for read in _read(path, log):
+        for read in _once(path, log):
             a = read.attempt
-            key: tuple[str, ...] = ("/".join(path.parts[-2:]), a.model or "", a.suite or "", a.task, str(a.trial))
-            metric = str(a.extra.get("metric", ""))
-            nth = repeats(content_hash([*key, metric]))
-            groups.setdefault((*key, nth.partition("~")[2]), []).append(read)
+            key: tuple[str, ...] = ("/".join(path.parts[-2:]), a.model or "", a.suite or "", a.task, str(a.trial), "")
+            groups.setdefault(key, []).append(read)
         metrics = {str(r.attempt.extra["metric"]) for g in groups.values() for r in g if "metric" in r.attempt.extra}
         if len(metrics) > 1:
             log.note(None, f"the table holds {len(metrics)} metrics; an attempt's outcome is the first it lists")
@@ -107,7 +103,7 @@ class Results:
 
 
 def read_table(path: str | Path, log: ReadLog | None = None) -> list[Attempt]:
-    """The attempts of a results table, one per row, in file order; `metric` and `task_type` are in `extra`.
+    """The attempts of a results table, one per row, in file order, repeated rows once; `metric` and `task_type` are in `extra`.
 
     A row without a usable task, trial or result is left out and listed in `log` with its line; an unusable
     optional cell is left out of its row and listed likewise. A table without a `status` column: passed as
@@ -119,12 +115,43 @@ def read_table(path: str | Path, log: ReadLog | None = None) -> list[Attempt]:
         OSError: the file cannot be read.
     """
     where = Path(path)
-    return [read.attempt for read in _read(where, log if log is not None else Log(str(where)))]
+    return [read.attempt for read in _once(where, log if log is not None else Log(str(where)))]
 
 
 class _Read(NamedTuple):
     line: int | None
     attempt: Attempt
+    size: int
+
+
+def _once(path: Path, log: ReadLog) -> Iterator[_Read]:
+    """The rows, each attempt's metric once: the first row that has it counts.
+
+    A later row of the same task, trial, model and metric is noted where it says the same, and a skip where it
+    contradicts the first.
+    """
+    first: dict[tuple[str, ...], _Read] = {}
+    for read in _read(path, log):
+        a = read.attempt
+        key = (a.model or "", a.suite or "", a.task, str(a.trial), str(a.extra.get("metric", "")))
+        before = first.setdefault(key, read)
+        if before is read:
+            log.kept(read.size, "row")
+            yield read
+            continue
+        named = f"task {a.task}, trial {a.trial}" + (f", model {a.model}" if a.model else "")
+        where = "an earlier row" if before.line is None else f"line {before.line}"
+        if before.attempt == a:
+            log.kept(read.size, "repeated row")
+            log.note(read.line, f"{where} says the same of {named}: it counts once")
+        else:
+            fields = ", ".join(_differing(before.attempt, a))
+            log.skip(read.line, f"{where} says otherwise ({fields}) of {named}: the first one counts", read.size)
+
+
+def _differing(one: Attempt, other: Attempt) -> list[str]:
+    a, b = ({**msgspec.to_builtins(x), **x.extra, "extra": None} for x in (one, other))
+    return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
 def _read(path: Path, log: ReadLog) -> Iterator[_Read]:
@@ -142,8 +169,7 @@ def _read(path: Path, log: ReadLog) -> Iterator[_Read]:
             size = min(size, row.size - gone)
             gone += size
             log.skip(row.line, reason, size)
-        log.kept(row.size - gone, "row")
-        yield _Read(row.line, attempt)
+        yield _Read(row.line, attempt, row.size - gone)
     _check(path, names(path) if checked is None else checked)
 
 

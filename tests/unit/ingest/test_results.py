@@ -197,9 +197,35 @@ def test_rows_that_differ_in_their_metric_are_one_attempt(tmp_path: Path) -> Non
     assert any("2 metrics" in s.why for s in reading.report.skipped)
 
 
-def test_repeated_rows_are_all_kept(tmp_path: Path) -> None:
-    traces = list(read_file(write(tmp_path, "task,trial,passed\na,0,true\na,0,true\n")))
-    assert len({t.id for t in traces}) == 2
+def test_a_row_that_says_the_same_again_counts_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "task,trial,passed\na,0,true\na,0,true\n")
+    reading = read_file(path)
+    assert len(list(reading)) == len(read_table(path)) == 1
+    (note,) = reading.report.skipped
+    assert (note.line, note.noted) == (3, True)
+    assert "line 2 says the same of task a, trial 0" in note.why
+    assert reading.report.skipped_bytes == 0
+
+
+@pytest.mark.parametrize("second", ["a,0,m,false,0.5", "a,0,m,true,0.25"])
+def test_of_rows_that_contradict_each_other_the_first_counts(tmp_path: Path, second: str) -> None:
+    text = f"task,trial,model,passed,cost_usd\na,0,m,true,0.5\n{second}\na,0,n,false,0.5\na,1,m,false,0.5\n"
+    path = write(tmp_path, text)
+    reading = read_file(path)
+    traces = list(reading)
+    assert [(t.model, t.attempt, t.outcome and t.outcome.status) for t in traces] == [
+        ("m", 0, "passed"),
+        ("n", 0, "failed"),
+        ("m", 1, "failed"),
+    ]
+    (skip,) = reading.report.skipped
+    assert (skip.line, skip.noted, skip.bytes) == (3, False, len(second) + 1)
+    assert "line 2 says otherwise (" in skip.why
+    assert ("cost_usd" in skip.why) == second.endswith("0.25")
+    assert reading.report.n_bytes == len(text)
+    assert [(a.model, a.trial, a.status) for a in read_table(path)] == [
+        ("m", 0, "passed"), ("n", 0, "failed"), ("m", 1, "failed"),
+    ]  # fmt: skip
 
 
 def test_broken_files(tmp_path: Path) -> None:
