@@ -171,16 +171,8 @@ def check_settling(serving: Callable[..., Any], tmp_path: Path, kills: int) -> N
     store, spans = run(serving, tmp_path, kills, settle=0.15, seed=12)
     assert kept_calls(store) == Counter(span["spanId"] for span in spans)
     assert store.verify().ok
-    late = store.table("sessions").collect().filter(parent_set())
-    assert late.height > 0
     left = list((store.path / "spool").glob("*.spool"))
     assert len(left) <= 1, "what has settled leaves the spool; the segment that is written to stays"
-
-
-def parent_set() -> Any:
-    import polars as pl
-
-    return pl.col("parent").is_not_null() & pl.col("session").str.contains("~late-")
 
 
 def test_kill(serving: Callable[..., Any], tmp_path: Path) -> None:
