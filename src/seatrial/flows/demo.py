@@ -1,4 +1,5 @@
-"""The demo: agents work, users react, arms are drawn by the public assigner, and the public flow ranks the logs.
+"""The demo: agents work, users react, arms are drawn by the public assigner, and the public flow ranks the logs; then
+the public gate watches an agent that is broken.
 
 Nothing in the ranking knows where its input came from. What was planted is printed beside the estimate.
 """
@@ -19,8 +20,8 @@ from seatrial._version import __version__
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.fleet import Plan, Worked
-from seatrial.flows import demo_sections, planted
-from seatrial.flows.demo_result import Accuracy, DemoRun
+from seatrial.flows import demo_gate, demo_sections, planted
+from seatrial.flows.demo_result import Accuracy, DemoRun, GateDemo
 from seatrial.flows.planted import SUCCESS, Planted, Value
 from seatrial.flows.rank import RankOptions, rank_paths
 from seatrial.records import Estimate, Ranking
@@ -29,7 +30,7 @@ from seatrial.store import Store
 
 ProgressFn = Callable[[int, int | None, str], None]
 MARKER = "seatrial-demo.json"
-SESSIONS, ASSIGNMENTS, STORE, REPORT = "sessions", "assignments.csv", "store", "report.html"
+SESSIONS, ASSIGNMENTS, STORE, GATE, REPORT = "sessions", "assignments.csv", "store", "gate", "report.html"
 
 
 def run(
@@ -42,7 +43,7 @@ def run(
     workers: int | None = None,
     progress: ProgressFn | None = None,
 ) -> DemoRun:
-    """Make `sessions` sessions under `out` and rank their agents as anybody's.
+    """Make `sessions` sessions under `out` and rank their agents as anybody's; then gate an agent in ``out/gate``.
 
     An earlier demo in `out` is replaced.
 
@@ -60,7 +61,8 @@ def run(
         workers=workers,
         progress=progress,
     )
-    demo = _compare(out, ranked.ranking, ranked.data_version, made, level)
+    gated = demo_gate.run(out / GATE, seed=seed, progress=progress)
+    demo = _compare(out, ranked.ranking, ranked.data_version, made, level, gated)
     _write_report(demo)
     return demo
 
@@ -86,7 +88,7 @@ def _make_room(out: Path) -> None:
                 raise InputError(
                     "the folder is not empty and holds no earlier demo", hint="give another --out", file=str(out)
                 )
-            for name in (SESSIONS, STORE):
+            for name in (SESSIONS, STORE, GATE):
                 shutil.rmtree(out / name, ignore_errors=True)
             for name in (ASSIGNMENTS, REPORT):
                 (out / name).unlink(missing_ok=True)
@@ -116,7 +118,9 @@ def _assign(plans: Sequence[Plan], record: Path, seed: int) -> dict[str, str]:
     return {str(one.unit): one.arm for one in drawn}
 
 
-def _compare(out: Path, ranking: Ranking, data_version: str, made: Sequence[Worked], level: float) -> DemoRun:
+def _compare(
+    out: Path, ranking: Ranking, data_version: str, made: Sequence[Worked], level: float, gated: GateDemo
+) -> DemoRun:
     known = planted.load()
     rows = [planted.outcome_row(truth.of(worked)) for worked in made]
     table = planted.outcome_table(rows).with_columns(agent=pl.Series([worked.agent for worked in made]))
@@ -133,6 +137,7 @@ def _compare(out: Path, ranking: Ranking, data_version: str, made: Sequence[Work
         detectors=accuracy(made, signals, level),
         agreement=_agreement(made, rows, scores),
         order_recovered=_order(ranking, known),
+        gate=gated,
     )
     return msgspec.structs.replace(demo, sections=demo_sections.sections(demo))
 

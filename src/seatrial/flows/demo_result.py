@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from seatrial.flows.planted import Planted
-from seatrial.records import Estimate, Ranking
+from seatrial.records import Comparison, Estimate, Ranking
 from seatrial.report.section import Section
 
 
@@ -22,12 +22,23 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     precision: Estimate | None
 
 
+class GateDemo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate decided on one agent against its own baseline: `unchanged`, under other luck, and `broken`, with
+    the description of the tool `lost` taken away. `store` holds the three runs."""
+
+    store: Path
+    lost: str
+    unchanged: Comparison
+    broken: Comparison
+
+
 class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     """What the demo made and found.
 
     `truth` is the planted truth by agent and outcome; `here` the same outcomes of these very sessions from true
     labels (so that sampling error and detector error can be told apart); `detectors` the accuracy by kind;
-    `agreement` the probability that a session whose jobs all came out right scores above one whose jobs did not.
+    `agreement` the probability that a session whose jobs all came out right scores above one whose jobs did not;
+    `gate` what the gate said of an agent before and after it was broken.
     """
 
     ranking: Ranking
@@ -39,6 +50,7 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     detectors: dict[str, Accuracy]
     agreement: float | None
     order_recovered: bool
+    gate: GateDemo
     sections: tuple[Section, ...] = ()
 
     def summary(self) -> dict[str, Any]:
@@ -50,5 +62,6 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
             "these_sessions_with_true_labels": self.here,
             "detectors": self.detectors,
             "agreement": self.agreement,
+            "gate": {"unchanged": self.gate.unchanged.verdict, "broken": self.gate.broken.verdict},
             "ranking": self.ranking,
         }

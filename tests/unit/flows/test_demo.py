@@ -58,6 +58,8 @@ def test_the_truth_stands_beside_the_estimate(run: DemoRun) -> None:
     page = run.report.read_text("utf-8")
     assert "The truth that was planted" in page
     assert "How well the users were understood" in page
+    assert page.index("Would a gate have stopped a bad change?") < page.index("How well the users were understood")
+    assert "First divergence: the candidate called" in page
     assert not re.findall(r"https?://(?!www\.w3\.org)", page)
 
 
@@ -76,6 +78,7 @@ def test_the_json_result_is_plain(run: DemoRun) -> None:
     result = json.loads(canonical(run.summary()))
     assert result["truth"][NAMES[0]]["success"]["mean"] > 0.8
     assert {"report", "order_recovered", "detectors", "ranking", "agreement"} <= result.keys()
+    assert result["gate"] == {"unchanged": "PASS", "broken": "REGRESSION"}
 
 
 def test_counting_a_turn_once_per_kind() -> None:
