@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
-LINE_LIMIT = 64 * 1024 * 1024
-"""Longest line that is kept, in bytes, its newline included. Longer lines are skipped with a reason."""
+LINE_LIMIT = 256 * 1024 * 1024
+"""Longest line that is kept, in bytes, its newline included. Longer lines are skipped with a reason.
+
+Reading a line of this length into a store takes memory of some five times its length."""
 
 _PIECE = 1024 * 1024
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.cli.app import run
+from seatrial.store import Store
 
 
 def line(**fields: Any) -> str:
@@ -161,19 +162,32 @@ def test_a_damaged_store_fails_verification(tmp_path: Path, capsys: pytest.Captu
     assert call(capsys, "verify", "--store", store)[0] == 1
 
 
-def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"type": "user", "message": {"role": "user", "content": "BIG"}}',
+        session(n=1, sid="3" * 8 + "-3333-4333-8333-" + "3" * 12).splitlines()[0].replace("please do thing 0", "BIG"),
+    ],
+    ids=["without-ids", "of-another-session"],
+)
+def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, record: str) -> None:
+    """It is read like any other turn, and kept whole."""
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "a.jsonl"
+    before, after = record.split("BIG")
     with path.open("w") as file:
         file.write(session())
-        file.write('{"type": "user", "message": {"role": "user", "content": "')
+        file.write(before)
         for _ in range(100):
-            file.write("x" * 1_000_000)
-        file.write('"}}\n')
+            file.write("x " * 500_000)
+        file.write(after + "\n")
     status, result, _ = ingest(capsys, path, store)
     assert status == 0
-    assert result["sessions"] == 1
-    assert [s["line"] for s in result["skipped"]] == [5]
+    (report,) = result["reports"]
+    assert report["kept_bytes"] + report["skipped_bytes"] == report["n_bytes"] == path.stat().st_size
+    assert (result["steps"], result["skipped"], report["skipped_bytes"]) == (5, [], 0)
+    steps = Store.open(store).table("steps").collect()
+    assert steps["chars"].max() == len("x ") * 50_000_000
 
 
 @pytest.mark.parametrize("tokens", ["1" + "0" * 30, str(2**63 - 1), "-5", "1e999", "NaN", "-Infinity"])
