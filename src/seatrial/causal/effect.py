@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seatrial.causal import additive, aipw, cells, lin
 from seatrial.causal.cells import Cells, Floats, Moments, Weighting, tally
-from seatrial.causal.prepare import Codes, Sample, codes, tasks_repeat
+from seatrial.causal.prepare import Codes, Sample, by_task, codes, tasks_repeat
 from seatrial.causal.strata import MIN_CLUSTERS, Strata, ladder
 from seatrial.causal.uncertainty import REFUSE_BELOW
 from seatrial.errors import UsageError
@@ -181,9 +181,8 @@ def _larger_error(analysis: Analysis) -> Analysis:
     sample = analysis.sample
     if sample.cluster_kind == "task" or not tasks_repeat(sample.frame):
         return analysis
-    own = pl.concat_str(pl.lit("session:"), "session")
-    task, labels = codes(sample.frame.select(pl.coalesce("task", own).alias("key"))["key"])
-    if sample.n_clusters < len(labels) and _nested(task, sample.cluster):
+    task, n_tasks = by_task(sample.frame)
+    if sample.n_clusters < n_tasks and _nested(task, sample.cluster):
         return analysis
     built = cells.build(
         task,
@@ -203,9 +202,14 @@ def _larger_error(analysis: Analysis) -> Analysis:
         return analysis
     why = "of which there are too few for an error" if few else "which gives the larger error"
     note = f"tasks repeat across {sample.cluster_kind}s: clustered by task, {why}"
-    by_task = dataclasses.replace(sample, cluster=task, n_clusters=len(labels), cluster_kind="task")
+    wider_sample = dataclasses.replace(sample, cluster=task, n_clusters=n_tasks, cluster_kind="task")
     return dataclasses.replace(
-        analysis, sample=by_task, cells=built, moments=moments, warnings=(*analysis.warnings, note), refused=refused
+        analysis,
+        sample=wider_sample,
+        cells=built,
+        moments=moments,
+        warnings=(*analysis.warnings, note),
+        refused=refused,
     )
 
 

@@ -198,6 +198,16 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     return codes(keyed["key"])[0], kind, one_user
 
 
+def by_task(frame: pl.DataFrame) -> tuple[Codes, int]:
+    """Cluster codes by task, the session where its task is unknown, and their number."""
+    task = frame["task"]
+    if task.null_count():
+        own = pl.concat_str(pl.lit("session:"), pl.col("session"))
+        task = frame.select(pl.coalesce("task", own).alias("task"))["task"]
+    code, labels = codes(task)
+    return code, len(labels)
+
+
 def tasks_repeat(table: pl.DataFrame) -> bool:
     """Whether some task was attempted more than once."""
     known = table["task"].drop_nulls()

@@ -222,10 +222,9 @@ def _everyone(with_arm: pl.DataFrame, scored: Sample | None, by_task: bool) -> S
         restored = everyone.frame.with_columns(pl.col("_true").alias("_y")).drop("_true")
     if not by_task or everyone.cluster_kind == "task":
         return dataclasses.replace(everyone, frame=restored)
-    own = pl.concat_str(pl.lit("session:"), "session")
-    task, labels = prepare.codes(restored.select(pl.coalesce("task", own).alias("key"))["key"])
+    task, n_tasks = prepare.by_task(restored)
     return dataclasses.replace(
-        everyone, frame=restored, cluster=task, n_clusters=len(labels), cluster_kind="task", one_user=False
+        everyone, frame=restored, cluster=task, n_clusters=n_tasks, cluster_kind="task", one_user=False
     )
 
 

@@ -17,7 +17,7 @@ from seatrial.causal.prepare import Codes
 from seatrial.causal.uncertainty import net_coefficients
 from seatrial.stats.randomisation import PERCENTILES, RandomisationTest, check_draws
 
-WORK = 200_000_000
+WORK = 50_000_000
 """Rows x draws that are spent at most; beyond, there are fewer draws, never under 999."""
 FEWEST = 999
 
@@ -55,12 +55,26 @@ def _judge(rows: Rows, mix: sparse.csr_matrix, arm: Codes, c: Floats) -> tuple[F
     share, table = h / h.sum(), mean.reshape(s_count, k_count)
     effect = c @ (share @ table)
     scale = np.divide(np.repeat(share, k_count), a, out=np.zeros(size), where=a > 0)
-    own = tally(rows.cluster * k_count + arm, scale[cell] * w * (rows.y - mean[cell]), g_count * k_count)
-    psi = own.reshape(g_count, k_count) @ c.T
-    if rows.weighting == "share" and s_count > 1:
-        # Strata that this labelling leaves out carry no weight, so their mix says nothing either.
-        psi += mix @ np.where(whole[:, None], table @ c.T - effect, 0.0) / h.sum() * rows.y.size
-    return effect, g_count / (g_count - 1) * (psi**2).sum(axis=0), bool(whole.all())
+    residual = scale[cell] * w * (rows.y - mean[cell])
+    rise = g_count / (g_count - 1)
+    if rows.weighting != "share" or s_count == 1:
+        return effect, rise * _quadratic(rows, residual, arm, c, g_count), bool(whole.all())
+    own = tally(rows.cluster * k_count + arm, residual, g_count * k_count)
+    # Strata that this labelling leaves out carry no weight, so their mix says nothing either.
+    drift = mix @ np.where(whole[:, None], table @ c.T - effect, 0.0) / h.sum() * rows.y.size
+    psi = own.reshape(g_count, k_count) @ c.T + drift
+    return effect, rise * (psi**2).sum(axis=0), bool(whole.all())
+
+
+def _quadratic(rows: Rows, residual: Floats, arm: Codes, c: Floats, g_count: int) -> Floats:
+    """Sum over clusters of squared influence of every contrast, (K,), without a mix of strata."""
+    k_count = c.shape[0]
+    if g_count == residual.size:
+        alone: Floats = c**2 @ tally(arm, residual**2, k_count)
+        return alone
+    own = tally(rows.cluster * k_count + arm, residual, g_count * k_count).reshape(g_count, k_count)
+    out: Floats = np.einsum("mk,kl,ml->m", c, own.T @ own, c)
+    return out
 
 
 def _studentise(effect: Floats, variance: Floats, scale: float) -> Floats:

@@ -7,12 +7,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from seatrial.causal import cells, sensitivity
 from seatrial.causal.effect import Analysis, emptied
 from seatrial.causal.ppi import Powered
-from seatrial.causal.prepare import Codes, Floats, Sample, codes
+from seatrial.causal.prepare import Codes, Floats, Sample, by_task
 from seatrial.causal.randomise import Outcome
 from seatrial.causal.strata import manski
 from seatrial.causal.uncertainty import (
@@ -109,9 +108,8 @@ def unadjusted(analysis: Analysis, coefficients: Floats, *, level: float) -> lis
     """Plain means of all sessions, no strata, weights or labels, against the same baseline; CR3 by cluster."""
     sample, kind = analysis.whole or analysis.sample, "difference of plain means, CR3 t"
     if analysis.whole is not None and analysis.sample.cluster_kind != sample.cluster_kind:
-        own = pl.concat_str(pl.lit("session:"), "session")
-        task, labels = codes(sample.frame.select(pl.coalesce("task", own).alias("key"))["key"])
-        sample = dataclasses.replace(sample, cluster=task, n_clusters=len(labels))
+        task, n_tasks = by_task(sample.frame)
+        sample = dataclasses.replace(sample, cluster=task, n_clusters=n_tasks)
     one = np.zeros(sample.n, dtype=np.int64)
     built = cells.build(sample.cluster, one, sample.arm, sample.y, n_strata=1, n_arms=len(sample.arms))
     moments = cells.moments(built, name="plain")

@@ -227,8 +227,8 @@ def reading(r: Ranking) -> tuple[str, ...]:
             "never means zero."
         ),
         (
-            "Null: what the same analysis gives when model names are shuffled. It centres on zero, or near it where groups are pooled; "
-            "it is a check, not a result."
+            "Null: what the same analysis gives when model names are shuffled. It centres on zero, or near it where "
+            "groups are pooled; it is a check, not a result."
         ),
         "Assignment was part of the design, so a difference is what the model makes."
         if r.design.verdict == "randomised"
