@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import csv
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -158,6 +159,16 @@ def _time(text: str | None) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def own_ids(session: str) -> list[str]:
+    """What a source may have called the session, the likeliest first: the id itself, and without its marks.
+
+    Readers make ids unique by a mark behind ``~`` or ``@`` (``s0000~0e14508c7bda``), or a format's name before ``~``.
+    """
+    cuts = [m.start() for m in re.finditer("[~@]", session)]
+    shorter = [session[:cut] for cut in reversed(cuts) if cut]
+    return [session, *shorter, *(session[cut + 1 :] for cut in cuts[:1] if session[cut] == "~")]
+
+
 class Join:
     """Joins a file to traces as they come in, and keeps the account."""
 
@@ -181,8 +192,13 @@ class Join:
         served: str | None,
         sub_agent: bool,
     ) -> tuple[Assignment, str | None] | None:
-        """The assignment of a session (unit: its id, else its user, else its task) and its user's pseudonym."""
-        candidates = [("session", session), ("user", self._users.get(user or "")), ("task", task)]
+        """The assignment of a session (unit: its id, else its user, else its task) and its user's pseudonym.
+
+        Its id is that of the trace, or the source's own id, which the trace's may carry a mark behind.
+        """
+        named_as = [session] if sub_agent else own_ids(session)
+        candidates: list[tuple[str, str | None]] = [("session", name) for name in named_as]
+        candidates += [("user", self._users.get(user or "")), ("task", task)]
         for kind, unit in candidates:
             drawn = None if unit is None else self._assignments.find(unit, start)
             if drawn is None or unit is None:

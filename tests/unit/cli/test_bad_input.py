@@ -205,8 +205,7 @@ def test_numbers_beyond_all_measure(
     status, result, _ = ingest(capsys, folder, store)
     assert (status, result["sessions"], result["skipped"]) == (0, 2, [])
     assert call(capsys, "rank", "--store", store)[0] in (0, 3)
-    status, out, _ = call(capsys, "sessions", "list", "--store", store, "--json")
-    assert status == 0
+    assert call(capsys, "sessions", "list", "--store", store, "--json")[0] == 0
     assert call(capsys, "verify", "--store", store)[0] == 0
     if tokens.isdigit():
         assert any("output_tokens" in n["why"] and "a.jsonl" in n["file"] for n in result["notes"])
@@ -232,3 +231,29 @@ def test_several_failing_results_in_one_step_are_no_damage(
     assert out.count("execution_error") >= 1
     status, out, _ = call(capsys, "verify", "--store", store)
     assert status == 0, out
+
+
+@pytest.mark.parametrize("damage", ["gone", "garbage", "pages", "log"])
+def test_a_damaged_store_is_an_infrastructure_error_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, damage: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text(session())
+    ingest(capsys, tmp_path / "in", store)
+    call(capsys, "signals", "--store", store)
+    data = next((Path(store) / "tables" / "sessions").glob("*.parquet"))
+    whole = data.read_bytes()
+    if damage == "gone":
+        data.unlink()
+    elif damage == "log":
+        (Path(store) / "versions.jsonl").write_bytes(b"")
+    else:
+        data.write_bytes(os.urandom(len(whole)) if damage == "garbage" else whole[:4] + b"\xff" * 300 + whole[304:])
+    named = "versions.jsonl" if damage == "log" else "sessions"
+    for argv in (["rank"], ["sessions", "list"], ["ingest", str(tmp_path / "in")], ["signals"]):
+        status, _, err = call(capsys, *argv, "--store", store, "--json")
+        error = json.loads(err.strip().splitlines()[-1])["error"]
+        assert (status, error["code"]) == (4, "store"), argv
+        assert named in error["file"]
+        assert "ingest the sources again" in error["hint"]
+    assert call(capsys, "verify", "--store", store)[0] in (1, 4)

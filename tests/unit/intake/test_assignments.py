@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from seatrial.errors import InputError
-from seatrial.intake import Assignments
+from seatrial.intake import Assignments, ingest
+from seatrial.intake.assignments import own_ids
 from seatrial.intake.pipeline import run
 from seatrial.store import Store
 
@@ -116,3 +118,32 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> Non
     path = tmp_path / "bom.csv"
     path.write_bytes(b"\xef\xbb\xbfunit,arm,p_a\nu,a,1\n")
     assert len(Assignments(path)) == 1
+
+
+def test_a_unit_is_the_id_that_the_source_gave(store: Store, tmp_path: Path) -> None:
+    """Traces carry a mark behind the source's id; who drew the arms knows the id alone."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    for name in ("s0000", "s~1", "s0002"):
+        (folder / f"{name}.json").write_text(json.dumps({"id": name, "model": "m1", "messages": talk}))
+    arms = table(tmp_path, "unit,arm,p_m1,p_m2\ns0000,m1,0.5,0.5\ns~1,m2,0.25,0.75\n0002,m1,1,0\n")
+    report = ingest(store, [folder], assignments=arms).assignments
+    assert report is not None
+    assert (report.matched_by, report.unmatched_units, report.unmatched_sessions) == ({"session": 2}, ("0002",), 1)
+    rows = store.table("sessions").collect()
+    assert sorted(zip(rows["unit"], rows["assigned_arm"], rows["probability"], strict=True), key=str) == [
+        ("s0000", "m1", 0.5),
+        ("s~1", "m2", 0.75),
+        (None, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("session", "own"),
+    [("s1~0e14", "s1"), ("a~b~0e14", "a~b"), ("u-u@34e7:a2", "u-u"), ("harbor~t1", "t1"), ("plain", "plain")],
+)
+def test_own_ids(session: str, own: str) -> None:
+    assert own_ids(session)[0] == session
+    assert own in own_ids(session)
+    assert "" not in own_ids(session)
