@@ -29,7 +29,7 @@ from seatrial.cli.suite import register as add_suite
 from seatrial.cli.task import register as add_task
 from seatrial.cli.triage import register as add_triage
 from seatrial.cli.weights import register as add_weights
-from seatrial.errors import SeatrialError
+from seatrial.errors import InfrastructureError, SeatrialError
 
 app = typer.Typer(
     name="seatrial",
@@ -110,6 +110,12 @@ def run(argv: list[str]) -> int:
         if status is None:
             raise
         return status
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of compiled code, which is no Exception
+            raise
+        broken = InfrastructureError(f"a library gave up: {error}", hint="if a store was read, run: seatrial verify")
+        report_error(broken, as_json=as_json)
+        return broken.exit_code
 
 
 def _usage(error: Exception, *, as_json: bool) -> int | None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from seatrial.cli.app import run
@@ -257,3 +258,14 @@ def test_a_damaged_store_is_an_infrastructure_error_everywhere(
         assert named in error["file"]
         assert "ingest the sources again" in error["hint"]
     assert call(capsys, "verify", "--store", store)[0] in (1, 4)
+
+
+def test_a_panic_of_compiled_code_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(*args: object, **kwargs: object) -> None:
+        raise pl.exceptions.PanicException("index out of bounds")
+
+    monkeypatch.setattr("seatrial.flows.rank.rank_paths", panics)
+    status, _, err = call(capsys, "rank", str(tmp_path), "--json")
+    assert (status, json.loads(err)["error"]["code"]) == (4, "infrastructure")
