@@ -12,6 +12,7 @@ import polars as pl
 
 from seatrial import causal, intake, scoring, signals
 from seatrial._version import __version__
+from seatrial.causal.prepare import refuse_all_excluded
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
@@ -155,6 +156,7 @@ def rank_store(
             "no session can be ranked" + _why_nothing(dropped, read),
             hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
         )
+    refuse_all_excluded(rows)
     choice = SIGNALS_MEAN if options.outcome == "signals" else options.outcome
     name, value = scoring.headline(rows, choice, without=tuple(without))
     keep = rows["session"].implode()
