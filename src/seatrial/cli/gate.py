@@ -150,9 +150,12 @@ def _settings(
     """The [gate] table with the command line's changes."""
     import msgspec
 
+    from seatrial.errors import UsageError
     from seatrial.gate.settings import GateSettings, checked
     from seatrial.settings import load
 
+    if any(not task.strip() for task in must_pass or ()):
+        raise UsageError("--must-pass names no task", hint="--must-pass TASK, as the runs name it")
     own = load().part("gate", GateSettings)
     changes: dict[str, Any] = {
         "rule": rule.value if rule else None,
@@ -188,23 +191,22 @@ def _write(
         import msgspec
 
         data = msgspec.json.format(msgspec.json.encode(c), indent=1).decode()
-        html.write_text(page.page(sections, title=f"Gate: {c.verdict}", eyebrow="baseline against candidate",
-                                  version=__version__, data=data), encoding="utf-8")  # fmt: skip
+        output.write(html, page.page(sections, title=f"Gate: {c.verdict}", eyebrow="baseline against candidate",
+                                     version=__version__, data=data))  # fmt: skip
     if markdown is not None or summary:
         text = as_markdown(sections)
         if markdown is not None:
-            markdown.write_text(text, encoding="utf-8")
+            output.write(markdown, text)
         target = os.environ.get("GITHUB_STEP_SUMMARY") if summary else None
         if target:
-            with Path(target).open("a", encoding="utf-8") as stream:
-                stream.write(text)
+            output.write(Path(target), text, append=True)
         elif summary:
             output.warn("GITHUB_STEP_SUMMARY is not set, so there is no step summary")
     if junit is not None:
-        junit.write_text(as_junit.junit(c), encoding="utf-8")
+        output.write(junit, as_junit.junit(c))
     if sarif is not None:
         file = os.path.relpath(baseline) if baseline.exists() else "seatrial.toml"
-        sarif.write_text(as_sarif.sarif(c, file=file, safety=safety(checked.candidate)), encoding="utf-8")
+        output.write(sarif, as_sarif.sarif(c, file=file, safety=safety(checked.candidate)))
 
 
 def as_markdown(sections: Any) -> str:
@@ -252,9 +254,9 @@ def diff(
     if html is not None:
         from seatrial.report import page
 
-        html.write_text(page.page([section], title="What the agent did differently", version=__version__), "utf-8")
+        output.write(html, page.page([section], title="What the agent did differently", version=__version__))
     if markdown is not None:
-        markdown.write_text(as_markdown([section]), encoding="utf-8")
+        output.write(markdown, as_markdown([section]))
     if as_json:
         output.emit("diff", found)
         return

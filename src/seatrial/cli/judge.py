@@ -86,7 +86,7 @@ def run(
             max_cost_usd=max_cost, progress=step,
         )  # fmt: skip
     if out is not None:
-        flow.write_results(out, judged)
+        output.write(out, flow.results_text(judged))
     counts: dict[str, list[int]] = {c.id: [0, 0, 0] for c in spec.criteria}
     for _, verdicts in judged.rows:
         for v in verdicts:

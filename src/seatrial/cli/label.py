@@ -81,7 +81,7 @@ def label(
     if export is not None:
         import msgspec
 
-        export.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in waiting))
+        output.write(export, "".join(msgspec.json.encode(item).decode() + "\n" for item in waiting))
         _end({"exported": len(waiting), "file": str(export)}, f"{len(waiting)} items written to {export}", as_json)
         return
     screen = output.console()

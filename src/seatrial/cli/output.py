@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,8 +78,8 @@ def show(section: Section) -> None:
     console().print(terminal.section_block(section))
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file that the user named.
+def write(path: Path, text: str, *, append: bool = False) -> None:
+    """Write a file that the user named, or append to it.
 
     Raises:
         InputError: it cannot be written there.
@@ -87,9 +88,10 @@ def write(path: Path, text: str) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with path.open("a" if append else "w", encoding="utf-8") as stream:
+            stream.write(text)
     except OSError as error:
-        hint = "name a file, not a folder" if path.is_dir() else None
+        hint = "name a file, not a folder" if os.path.isdir(path) else None
         raise InputError(f"cannot be written: {error.strerror or error}", file=str(path), hint=hint) from error
 
 

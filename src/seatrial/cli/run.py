@@ -197,12 +197,12 @@ def _write(sections: Sequence[Section], title: str, html: Path | None, markdown:
         from seatrial.report import page
 
         text = page.page(sections, title=title, eyebrow="suite", version=__version__)
-        html.write_text(text, encoding="utf-8")
+        output.write(html, text)
     if markdown is not None:
         from seatrial.report.markdown import section_lines
 
         lines = [line for section in sections for line in section_lines(section)]
-        markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        output.write(markdown, "\n".join(lines) + "\n")
 
 
 def _list(where: Path, as_json: bool) -> None:

@@ -59,7 +59,7 @@ def fit(
     run = flow.fit(labels, paths or [], store=place, method=method.value, ordered=ordered, emphasis=emphasis,
                    draws=draws, seed=seed, level=level)  # fmt: skip
     if out is not None:
-        out.write_bytes(msgspec.json.encode(run.fitted) + b"\n")
+        output.write(out, msgspec.json.encode(run.fitted).decode() + "\n")
     if as_json:
         output.emit("weights fit", run, data_version=run.data_version, warnings=run.fitted.why)
         return

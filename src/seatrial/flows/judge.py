@@ -142,9 +142,9 @@ def results_rows(judged: JudgedRun) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def write_results(path: Path, judged: JudgedRun) -> None:
-    """Write `results_rows` as JSON lines."""
-    path.write_text("".join(json.dumps(r) + "\n" for r in results_rows(judged)), encoding="utf-8")
+def results_text(judged: JudgedRun) -> str:
+    """`results_rows` as JSON lines."""
+    return "".join(json.dumps(r) + "\n" for r in results_rows(judged))
 
 
 def validate_file(

@@ -156,7 +156,7 @@ def _one(given: str | None, usual: Sequence[str], names: Sequence[str], path: Pa
     if found is None:
         raise SchemaError(
             f"no column holds the {what}'s verdict; the columns are {', '.join(names[:20])}",
-            hint=f"name it {usual[0]} or give --{what} COLUMN", file=str(path),
+            hint=f"name it {usual[0]} or give --{what}-column COLUMN", file=str(path),
         )  # fmt: skip
     return found
 

@@ -253,3 +253,35 @@ def test_lint_and_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["judge", "lint", "broken.toml"]) == 2
     assert run(["judge", "run", "traces.json", "--judge", "judge.toml"]) == 2
     assert "endpoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--html", "--sarif", "--junit", "--markdown"])
+def test_a_report_that_cannot_be_written_is_told_as_bad_input(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = table("good.csv")
+    Path("folder").mkdir()
+    for place in ("folder", "good.csv/report", "x" * 300):
+        assert run(["gate", "--baseline", good, "--candidate", good, option, place]) == 2
+        assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_step_summary_that_cannot_be_written_is_told_as_bad_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = table("good.csv")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", ".")
+    assert run(["gate", "--baseline", good, "--candidate", good, "--github-summary"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_must_pass_case_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    good = table("good.csv")
+    assert run(["gate", "--baseline", good, "--candidate", good, "--must-pass", ""]) == 2
+    assert "--must-pass names no task" in capsys.readouterr().err
+
+
+def test_a_file_without_a_judge_names_the_option_that_names_its_column(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("labels.csv").write_text("item,human_1\na,pass\n")
+    assert run(["judge", "validate", "labels.csv"]) == 2
+    assert "--judge-column COLUMN" in capsys.readouterr().err
