@@ -77,6 +77,9 @@ def gate(
     update_baseline: Annotated[
         bool, typer.Option("--update-baseline", help="Write the candidate to A as the committed baseline.")
     ] = False,
+    accept_lost_rows: Annotated[
+        bool, typer.Option("--accept-lost-rows", help="With --update-baseline: write it though rows cannot be used.")
+    ] = False,
     reason: Annotated[str, typer.Option(help="With --update-baseline: why the new behaviour is right.")] = "",
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -115,15 +118,17 @@ def gate(
     if update_baseline and not a.exists():
         from seatrial.flows.runs_read import read_source
 
-        run = read_source(candidate, model=candidate_model, format=options.format, store=options.store).run
-        flow.update_baseline(a, None, run, reason=reason)
+        source = read_source(candidate, model=candidate_model, format=options.format, store=options.store)
+        run = source.run
+        flow.update_baseline(a, None, run, reason=reason, lost=() if accept_lost_rows else source.lost)
         _say_updated(a, as_json, {"verdict": None, "baseline": str(a), "cases": len(run.tasks)})
         return
     checked = flow.check(a, candidate, options)
     if chosen.history:
         flow.remember(Path(chosen.history), checked.comparison)
     if update_baseline:
-        flow.update_baseline(a, checked, checked.candidate, reason=reason)
+        lost = () if accept_lost_rows else checked.lost
+        flow.update_baseline(a, checked, checked.candidate, reason=reason, lost=lost)
     _write(checked, a, html=html, markdown=markdown, junit=junit, sarif=sarif, summary=summary)
     if as_json:
         output.emit("gate", checked.comparison, warnings=checked.comparison.warnings)

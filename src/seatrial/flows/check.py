@@ -37,13 +37,15 @@ class CheckOptions(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The comparison, its sides, and what the green history proposes; `exit_code` follows DESIGN 5."""
+    """The comparison, its sides, and what the green history proposes; `exit_code` follows DESIGN 5. `lost` tells
+    what could not be read of the candidate."""
 
     comparison: Comparison
     baseline: Run
     candidate: Run
     proposals: tuple[Proposal, ...]
     exit_code: int
+    lost: tuple[str, ...] = ()
 
 
 def check(baseline: Path, candidate: Path, options: CheckOptions | None = None) -> Checked:
@@ -64,6 +66,7 @@ def check(baseline: Path, candidate: Path, options: CheckOptions | None = None) 
         settings,
         refused=refused_judges(settings, judged),
         warnings=(*before.warnings, *after.warnings),
+        missing_evidence=(*before.unplaced, *after.unplaced),
     )
     if options.diffs:
         comparison = with_differences(comparison, before, after)
@@ -75,6 +78,7 @@ def check(baseline: Path, candidate: Path, options: CheckOptions | None = None) 
         after.run,
         proposals(history, margins),
         exit_status(comparison, settings.on_inconclusive),
+        after.lost,
     )
 
 
@@ -135,13 +139,20 @@ def _worse(old: Sequence[Trace], new: Sequence[Trace]) -> float:
     return share(old) - share(new)
 
 
-def update_baseline(path: Path, checked: Checked | None, run: Run, *, reason: str, now: datetime | None = None) -> None:
+def update_baseline(
+    path: Path, checked: Checked | None, run: Run, *, reason: str, lost: Sequence[str] = (), now: datetime | None = None
+) -> None:
     """Write `run` as the committed baseline at `path`, with the reason in its history.
 
+    `lost` is what could not be read of the run, where that has not been accepted.
+
     Raises:
-        UsageError: no reason, or `path` holds something that is no baseline.
+        UsageError: no reason, rows were lost, or `path` holds something that is no baseline.
         InputError: the file cannot be written.
     """
+    if lost:
+        raise UsageError(f"a baseline would lack what cannot be read: {lost[0]}",
+                         hint="correct the rows, or accept the loss: --accept-lost-rows")  # fmt: skip
     before: Baseline | None = None
     if path.exists():
         if not is_baseline(path):

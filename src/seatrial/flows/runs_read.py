@@ -16,18 +16,24 @@ from seatrial.gate.traces import attempts_of
 from seatrial.ingest import Log, Memory, read_file, scan
 from seatrial.ingest.catalogue import recognise
 from seatrial.ingest.reading import HEAD
-from seatrial.ingest.results import read_table
+from seatrial.ingest.results import LostRow, read_table
 from seatrial.records import Attempt, FileReport, RecordedOutcome, Trace
 from seatrial.store import Store
 
 
 class Source(NamedTuple):
-    """A run, the history of its baseline (empty for others), what was noticed in reading, and its traces by need."""
+    """A run, the history of its baseline (empty for others), what was noticed in reading, and its traces by need.
+
+    `lost` tells what could not be read of the run's attempts; where it names a task, the run counts it as excluded.
+    `unplaced` is the part whose task is not known: evidence that is missing.
+    """
 
     run: Run
     history: tuple[Entry, ...]
     warnings: tuple[str, ...]
     traces: Callable[[], Iterator[Trace]] | None
+    lost: tuple[str, ...] = ()
+    unplaced: tuple[str, ...] = ()
 
     def traces_of(self, tasks: Collection[str] | None) -> dict[str, list[Trace]]:
         """The traces of these tasks (None: all), read again: no run is held in memory for the few that got worse."""
@@ -100,12 +106,42 @@ def _is_table(path: Path) -> bool:
 
 def _table(path: Path, model: str | None, every_model: bool) -> Source:
     log = Log(str(path))
-    attempts = read_table(path, log)
+    rows: list[LostRow] = []
+    attempts = read_table(path, log, rows)
+    told = [f"{path.name}: {len(rows)} rows cannot be used, the first in line {rows[0].line}: {rows[0].why}"
+            ] if rows else []  # fmt: skip
+    if rows and not attempts:
+        raise EvidenceError(f"{path}: no attempts, so there is nothing to compare; {told[0]}",
+                            hint="correct the rows")  # fmt: skip
     lost = [s for s in log.skips if not s.noted]
     warnings = [f"{path.name}: {len(lost)} rows or cells cannot be used, the first in line {lost[0].line}: "
                 f"{lost[0].why}"] if lost else []  # fmt: skip
     kept = attempts if every_model else _of_model(attempts, model, path)
-    return Source(run_of(kept, label=str(path)), (), tuple(warnings), None)
+    # A row that names no model may be of any.
+    rows = [r for r in rows if every_model or model is None or r.model in (model, None)]
+    nowhere = [r for r in rows if r.task is None]
+    unplaced = [f"{path.name}: {len(nowhere)} rows that name no task cannot be used, the first in line "
+                f"{nowhere[0].line}: {nowhere[0].why}"] if nowhere else []  # fmt: skip
+    run = run_of([*kept, *_excluded(kept, rows)], label=str(path))
+    return Source(run, (), tuple(warnings), None, tuple(told) if rows else (), tuple(unplaced))
+
+
+def _excluded(kept: list[Attempt], rows: list[LostRow]) -> list[Attempt]:
+    """An attempt without a score for every lost row that names its task; one of each metric where it names none."""
+    metrics = sorted({str(a.extra.get("metric") or "") for a in kept})
+    taken = {(a.task, str(a.extra.get("metric") or ""), a.trial) for a in kept}
+    out = []
+    for row in rows:
+        for metric in [row.metric] if row.metric else metrics:
+            if row.task is None:
+                continue
+            trial = row.trial or 0
+            while (row.task, metric, trial) in taken:
+                trial += 1
+            taken.add((row.task, metric, trial))
+            out.append(Attempt(task=row.task, trial=trial, status="unscored", model=row.model,
+                               extra={"metric": metric} if metric else {}))  # fmt: skip
+    return out
 
 
 def _traces(path: Path, model: str | None, format: str | None, every_model: bool) -> Source:
@@ -130,9 +166,14 @@ def _traces(path: Path, model: str | None, format: str | None, every_model: bool
     lost = [s for r in reports for s in r.skipped if not s.noted]
     if lost:
         warnings.append(f"{path.name}: {len(lost)} records cannot be read, the first: {lost[0].why}")
+    rows = [s for r in reports if r.format == "results" for s in r.skipped
+            if not s.noted and not s.why.endswith("the cell is left out")]  # fmt: skip
+    unplaced = [f"{path.name}: {len(rows)} rows of results tables cannot be used, the first in line {rows[0].line} of "
+                f"{Path(rows[0].file).name}: {rows[0].why}"] if rows else []  # fmt: skip
     if not every_model:
         _of_model(recorded.attempts, model, path)
-    return Source(run_of(recorded.attempts, label=str(path)), (), tuple(warnings), traces)
+    run = run_of(recorded.attempts, label=str(path))
+    return Source(run, (), tuple(warnings), traces, tuple(unplaced), tuple(unplaced))
 
 
 def _of_model(attempts: list[Attempt], model: str | None, path: Path) -> list[Attempt]:

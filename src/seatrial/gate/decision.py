@@ -59,11 +59,13 @@ class Measured(NamedTuple):
 def decide(
     baseline: Run, candidate: Run, settings: GateSettings | None = None, *,
     refused: Mapping[str, str] | None = None, spend: Spend | None = None, warnings: Sequence[str] = (),
+    missing_evidence: Sequence[str] = (),
 ) -> Comparison:  # fmt: skip
     """The gate's answer for two runs.
 
     `refused` maps metrics to the reason why they cannot gate (an unvalidated judge); they count as missing evidence.
-    `spend` replaces the tests' thresholds in adaptive trials.
+    `spend` replaces the tests' thresholds in adaptive trials. `missing_evidence` is what was lost before there were
+    runs.
 
     Raises:
         EvidenceError: a side has no scored attempt at all.
@@ -74,7 +76,7 @@ def decide(
         if not set(run.tasks) - set(run.unscored):
             raise EvidenceError(f"{run.label}: nothing was scored, so there is nothing to compare")
     findings = compare_population(baseline, candidate, settings)
-    stop = list(findings.stop)
+    stop = [*missing_evidence, *findings.stop]
     measured = measure(baseline, candidate, findings, settings, refused or {})
     rows, missing = judge_metrics(measured, settings, spend)
     stop.extend(missing)

@@ -102,12 +102,24 @@ class Results:
         )
 
 
-def read_table(path: str | Path, log: ReadLog | None = None) -> list[Attempt]:
-    """The attempts of a results table, one per row, in file order, repeated rows once; `metric` and `task_type` are in `extra`.
+class LostRow(NamedTuple):
+    """A row that gave no attempt: its line, why, and what it names as far as that can be told."""
+
+    line: int | None
+    why: str
+    task: str | None = None
+    trial: int | None = None
+    model: str | None = None
+    metric: str | None = None
+
+
+def read_table(path: str | Path, log: ReadLog | None = None, lost: list[LostRow] | None = None) -> list[Attempt]:
+    """The attempts of a results table, one per row, in file order, repeated rows once; `metric` and
+    `task_type` are in `extra`.
 
     A row without a usable task, trial or result is left out and listed in `log` with its line; an unusable
-    optional cell is left out of its row and listed likewise. A table without a `status` column: passed as
-    `passed` says, else at a score of 1; a row with neither is `unscored`.
+    optional cell is left out of its row and listed likewise. Rows left out are added to `lost`. A table without a
+    `status` column: passed as `passed` says, else at a score of 1; a row with neither is `unscored`.
 
     Raises:
         SchemaError: a column is missing; names file, column and what is expected.
@@ -115,7 +127,19 @@ def read_table(path: str | Path, log: ReadLog | None = None) -> list[Attempt]:
         OSError: the file cannot be read.
     """
     where = Path(path)
-    return [read.attempt for read in _once(where, log if log is not None else Log(str(where)))]
+    return [read.attempt for read in _once(where, log if log is not None else Log(str(where)), lost)]
+
+
+class _Losing:
+    """A log that also adds what it skips to `lost`: the rows that cannot even be parsed."""
+
+    def __init__(self, log: ReadLog, lost: list[LostRow]) -> None:
+        self._lost, self._skip = lost, log.skip
+        self.kept, self.note, self.seen = log.kept, log.note, log.seen
+
+    def skip(self, line: int | None, why: str, n_bytes: int = 0) -> None:
+        self._lost.append(LostRow(line, why))
+        self._skip(line, why, n_bytes)
 
 
 class _Read(NamedTuple):
@@ -124,14 +148,15 @@ class _Read(NamedTuple):
     size: int
 
 
-def _once(path: Path, log: ReadLog) -> Iterator[_Read]:
+def _once(path: Path, log: ReadLog, lost: list[LostRow] | None = None) -> Iterator[_Read]:
     """The rows, each attempt's metric once: the first row that has it counts.
 
     A later row of the same task, trial, model and metric is noted where it says the same, and a skip where it
     contradicts the first.
     """
     first: dict[tuple[str, ...], _Read] = {}
-    for read in _read(path, log):
+    lost = [] if lost is None else lost
+    for read in _read(path, log, lost):
         a = read.attempt
         key = (a.model or "", a.suite or "", a.task, str(a.trial), str(a.extra.get("metric", "")))
         before = first.setdefault(key, read)
@@ -146,7 +171,9 @@ def _once(path: Path, log: ReadLog) -> Iterator[_Read]:
             log.note(read.line, f"{where} says the same of {named}: it counts once")
         else:
             fields = ", ".join(_differing(before.attempt, a))
-            log.skip(read.line, f"{where} says otherwise ({fields}) of {named}: the first one counts", read.size)
+            why = f"{where} says otherwise ({fields}) of {named}: the first one counts"
+            lost.append(LostRow(read.line, why, a.task, a.trial, a.model, a.extra.get("metric")))
+            log.skip(read.line, why, read.size)
 
 
 def _differing(one: Attempt, other: Attempt) -> list[str]:
@@ -154,14 +181,16 @@ def _differing(one: Attempt, other: Attempt) -> list[str]:
     return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
-def _read(path: Path, log: ReadLog) -> Iterator[_Read]:
+def _read(path: Path, log: ReadLog, rows_lost: list[LostRow]) -> Iterator[_Read]:
     checked: set[str] | None = None
-    for row in rows(path, log):
+    for row in rows(path, _Losing(log, rows_lost)):
         if checked is None and row.fixed:
             _check(path, row.columns)
         checked = row.columns if row.fixed else (checked or set()) | row.columns
         why, attempt, lost = _attempt(row.cells)
         if attempt is None:
+            task, model, metric = (words(row.cells.get(name)) for name in ("task", "model", "metric"))
+            rows_lost.append(LostRow(row.line, why, task, natural(row.cells.get("trial"))[0], model, metric))
             log.skip(row.line, why, row.size)
             continue
         gone = 0
