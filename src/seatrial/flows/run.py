@@ -88,7 +88,9 @@ def run_suite(
         StoreError: another process is working on this very run.
     """
     opened = suite if isinstance(suite, Suite) else open_suite(suite)
-    tried = agent_of(agent, opened) if isinstance(agent, str) else agent
+    # One turn never takes longer than the attempt that it belongs to.
+    turn = 600.0 if options.limits.seconds is None else min(600.0, options.limits.seconds)
+    tried = agent_of(agent, opened, turn) if isinstance(agent, str) else agent
     chosen = opened.select(options.tasks, options.part)
     if not chosen:
         left = f"; {len(opened.drafts)} drafts wait for approval" if opened.drafts else ""

@@ -37,8 +37,10 @@ def _example(name: str) -> Suite:
     return suite_of(found[name])
 
 
-def agent_of(spec: str, suite: Suite) -> AgentUnderTest:
+def agent_of(spec: str, suite: Suite, seconds: float = 600.0) -> AgentUnderTest:
     """The agent that a SPEC names: one of the suite's own by name, else as `world.agents.parse_agent` reads it.
+
+    `seconds` bounds each of its turns, where it is not an object of the suite's.
 
     Raises:
         UsageError: it names nothing.
@@ -50,7 +52,7 @@ def agent_of(spec: str, suite: Suite) -> AgentUnderTest:
     from seatrial.world import agents
 
     try:
-        return agents.parse_agent(own or spec)
+        return agents.parse_agent(own or spec, seconds=seconds)
     except UsageError as error:
         names = ", ".join(suite.agents)
         hint = f"{error.hint}; or one of the suite's own: {names}" if names else error.hint

@@ -100,6 +100,7 @@ class _Running:
         self.tools: tuple[ToolSpec, ...] = ()
         self.done: Transcript | None = None
         self.error: BaseException | None = None
+        self.left = False
 
 
 def run_attempt(
@@ -139,12 +140,26 @@ def run_attempt(
     if deadline is None:
         work()
     else:
-        # An agent that hangs cannot be killed inside its thread: it is left behind, and the attempt has timed out.
+        # An agent that hangs cannot be ended inside its thread: its session is ended from here.
         thread = threading.Thread(target=work, name=f"attempt {name}", daemon=True)
         thread.start()
         thread.join(deadline - time.perf_counter() + GRACE_S)
+        running.left = thread.is_alive()
     seconds = time.perf_counter() - clock
-    return _episode(running, suite, task, agent, trial, name, began, seconds)
+    episode = _episode(running, suite, task, agent, trial, name, began, seconds)
+    if running.left:
+        # After the episode is settled: what an agent says while it is being ended is no part of the attempt.
+        _end(running)
+    return episode
+
+
+def _end(running: _Running) -> None:
+    """End the session of an attempt that was given up; a session that cannot be ended is not waited for."""
+    if running.talk is None:
+        return
+    ending = threading.Thread(target=running.talk.kill, name="end of an attempt", daemon=True)
+    ending.start()
+    ending.join(2 * GRACE_S)
 
 
 def _play(
@@ -176,6 +191,9 @@ def _play(
         running.talk = _never_began(error)
         return
     running.talk = talk
+    if running.left:
+        talk.kill()
+        return
     turns = limits.turns if limits.turns is not None else 2 * task.max_turns if task.max_turns else 50
     running.done = run_episode(
         watched,

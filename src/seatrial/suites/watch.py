@@ -70,6 +70,18 @@ class Watched:
                 )  # fmt: skip
         return tuple(out)
 
+    def kill(self) -> None:
+        """End the agent's session at once, from another thread than the one that waits for its turn."""
+        self.ended = True
+        end = getattr(self.inner, "kill", None)
+        if not callable(end):
+            self.close()
+            return
+        try:
+            end()
+        except Exception as error:
+            self.failure = self.failure or error
+
     def close(self) -> None:
         """Let the agent's session end, if it has anything to end."""
         end = getattr(self.inner, "close", None)

@@ -292,3 +292,14 @@ def test_tool_calls_are_recorded_once_and_replayed(tmp_path: Path) -> None:
         suite(1), agent=Adder(), options=RunOptions(k=1, cassette=tmp_path / "no", cassette_mode="replay", retries=0)
     )
     assert none.result.counts.excluded == {"error_infra": 1}
+
+
+def test_a_turn_of_a_program_never_outlasts_the_attempt(tmp_path: Path) -> None:
+    own = Suite("s", (Task(id="t", input="go"),), world=world)
+    started = time.monotonic()
+    program = f"cmd:{sys.executable} -c 'import time; time.sleep(60)'"
+    options = RunOptions(k=1, limits=Limits(seconds=0.5))
+    done = run_suite(own, agent=program, store=tmp_path / "store", options=options)
+    assert time.monotonic() - started < 10
+    (attempt, _) = stored(Store.open(tmp_path / "store"), done.run)[1][0]
+    assert (attempt.status, attempt.reason.split(" sent ")[1]) == ("timeout", "nothing within 0.5 s")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from seatrial.records import AgentTurn, Task, ToolCall, ToolResult, ToolSpec, Us
 from seatrial.suites import Episode, Limits, Suite, run_attempt
 from seatrial.suites.fingerprint import about, fingerprint
 from seatrial.world import MemoryWorld, Output, Tool
+from seatrial.world.agents import CommandAgent
 
 
 def put(state: dict[str, Any], args: dict[str, Any], draws: Any) -> Output:
@@ -187,3 +192,46 @@ def test_results_belong_to_their_calls() -> None:
     (result,) = e.trace.steps[1].results
     assert isinstance(result, ToolResult)
     assert result.call_id == "c2"
+
+
+HANGS = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+with open(sys.argv[1], "w") as out:
+    out.write(f"{os.getpid()} {child.pid}")
+time.sleep(300)
+"""
+
+
+def gone(pid: int) -> bool:
+    """The process has ended; an orphan's end may wait for whoever adopted it."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return True
+            state = "?"
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("text", ["count", "x" * 1_000_000], ids=["waits for its turn", "does not even read"])
+def test_a_program_that_hangs_is_ended_with_its_children_at_the_deadline(tmp_path: Path, text: str) -> None:
+    script, pids = tmp_path / "hangs.py", tmp_path / "pids"
+    script.write_text(HANGS)
+    agent = CommandAgent(shlex.join([sys.executable, str(script), str(pids)]))
+    own = Task(id="t", input=text)
+    e = run_attempt(
+        Suite("s", (own,), world=world), own, agent, trial=0, seed=1, name="r~t~0", limits=Limits(seconds=1.0)
+    )
+    assert (e.status, e.stopped) == ("timeout", "time_limit")
+    assert e.seconds < 5
+    left = [int(p) for p in pids.read_text().split()]
+    assert len(left) == 2
+    assert all(gone(p) for p in left)

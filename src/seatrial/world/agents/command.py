@@ -64,3 +64,8 @@ class _Lines:
     def close(self) -> None:
         """End the process and its children."""
         self._process.close()
+
+    def kill(self) -> None:
+        """End the process and its children at once, even while a turn is waited for."""
+        self._process.kill()
+        self._process.close()

@@ -88,6 +88,12 @@ class _McpSession:
         self._listener.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def kill(self) -> None:
+        """End the program and the tool server at once, even while a turn is waited for."""
+        if self._process is not None:
+            self._process.kill()
+        self.close()
+
     def _work(self, text: str) -> str:
         filled = [w.replace("{mcp_config}", str(self._config)).replace("{task}", text) for w in self._words]
         environment = {"SEATRIAL_MCP_CONFIG": str(self._config), "SEATRIAL_SEED": str(self._seed)}

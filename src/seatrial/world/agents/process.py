@@ -100,13 +100,17 @@ class Process:
         self.end_input()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(seconds)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        self.kill()
         self._child.wait()
         self._reader.join(1.0)
         if self._child.stdout is not None and not self._reader.is_alive():
             self._child.stdout.close()
         self._errors.close()
+
+    def kill(self) -> None:
+        """End its whole group at once; `close` afterwards. A write that blocks in another thread is released."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)
 
     def _read(self) -> None:
         assert self._child.stdout is not None
