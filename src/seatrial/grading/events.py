@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Literal
 
 import msgspec
@@ -33,6 +35,8 @@ UNKNOWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _HEAD = 2_000
+_KINDS = ("executed", "refused", "answer")
+_EVENT = '{"event": "executed" | "refused", "tool", "args", "ok"}'
 _WORKED = {"ok": True, "error": False, "rejected": False, "interrupted": None, "unknown": None}
 _SLEEP = re.compile(r"\s*sleep\s+[\d.]")
 
@@ -71,6 +75,12 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[Call, ...]
     turns: int | None
     effects: bool
+    turned: int = 0
+    """Calls of an event list that carry a turn: where only some do, `turns` is None."""
+
+    unread: tuple[int, ...] = ()
+    """Places (1-based) of the events whose kind is not known."""
+
     waits: frozenset[int] = frozenset()
     """Positions of calls before which the agent waited by a call (a tool ``wait`` or ``sleep``, a shell's sleep)."""
 
@@ -89,15 +99,21 @@ def timeline(source: Trace | Sequence[Mapping[str, Any]], tools: Sequence[ToolSp
     """The calls of a trace (copied steps left out) or of an event list.
 
     An event list holds ``{"event": "executed" | "refused", "tool", "args", "ok"}``, optionally ``reason`` (of a
-    refusal: schema, the default, or policy), ``field``, ``turn``, ``effect``, ``transient``. Other events are let
-    through unseen. `tools` declares effects.
+    refusal: schema, the default, or policy), ``field``, ``turn``, ``effect``, ``transient``, and
+    ``{"event": "answer", "text"}``. Events of other kinds are left out and listed in `unread`. `tools` declares
+    effects.
 
     Raises:
-        InputError: an event is not an object, or lacks what its kind needs; names its place (1-based).
+        InputError: this is no trace and no list; an event is not an object, or lacks what its kind needs (names its
+            place, 1-based); no event is of a known kind; arguments that cannot be written as JSON.
     """
     effects = {t.name: t.effect for t in tools}
     if isinstance(source, Trace):
         return _from_trace(source, effects)
+    if not isinstance(source, Sequence) or isinstance(source, str | bytes | bytearray):
+        raise InputError(
+            f"expected a trace or a list of events, found {type(source).__name__}", hint=f"an event is {_EVENT}"
+        )
     return _from_events(source, effects)
 
 
@@ -160,7 +176,7 @@ def _call(
         step=step,
         tool=call.name,
         arguments=call.arguments,
-        key=canonical([call.name, call.raw_arguments if call.raw_arguments is not None else call.arguments]),
+        key=_key(call.name, call.raw_arguments if call.raw_arguments is not None else call.arguments, f"step {step}"),
         executed=executed,
         ok=ok,
         turn=turn,
@@ -191,44 +207,83 @@ def _from_events(
     events: Sequence[Mapping[str, Any]], effects: Mapping[str, Literal["read", "write"] | None]
 ) -> Timeline:
     calls: list[Call] = []
+    unread: list[int] = []
+    turned = 0
     seen_turns: set[int] = set()
     known = bool(effects)
     for at, event in enumerate(events):
         if not isinstance(event, Mapping):
             raise InputError(f"event {at + 1}: expected an object, found {type(event).__name__}")
         kind = event.get("event")
-        if kind not in ("executed", "refused"):
+        if not isinstance(kind, str) or kind not in _KINDS:
+            unread.append(at + 1)
+            continue
+        if kind == "answer":
             continue
         tool = event.get("tool")
         if not isinstance(tool, str):
-            raise InputError(f"event {at + 1} ({kind}) names no tool", hint='expected {"event", "tool", "args", "ok"}')
+            raise InputError(f"event {at + 1} ({kind}) names no tool", hint=f"expected {_EVENT}")
         args = event.get("args", {})
         if args is None:
             args = {}
         turn = event.get("turn")
-        if isinstance(turn, int):
+        numbered = isinstance(turn, int) and not isinstance(turn, bool)
+        if numbered:
+            turned += 1
             seen_turns.add(turn)
         effect = event.get("effect", effects.get(tool))
         known = known or event.get("effect") is not None
         refused = _reason(event, at) if kind == "refused" else None
-        ok = event.get("ok", True)
+        ok = _flag(event, "ok", True, at)
         calls.append(
             Call(
                 step=at,
                 tool=tool,
                 arguments=args if isinstance(args, dict) else {"": args},
-                key=_key(tool, args, at),
+                key=_key(tool, args, f"event {at + 1}"),
                 executed=kind == "executed",
-                ok=False if kind == "refused" else ok if ok is None else bool(ok),
-                turn=turn if isinstance(turn, int) else None,
+                ok=False if kind == "refused" else ok,
+                turn=turn if numbered else None,
                 refused=refused,
                 field=_text(event.get("field")),
-                transient=bool(event.get("transient", False)),
+                transient=_flag(event, "transient", False, at) is True,
                 effect=effect if effect in ("read", "write") else None,
-                text=str(event.get("text", ""))[:_HEAD],
+                text=words(event, at)[:_HEAD],
             )
         )
-    return Timeline(calls=tuple(calls), turns=len(seen_turns) or None, effects=known)
+    if events and len(unread) == len(events):
+        found = events[0].get("event")
+        what = "has no 'event'" if found is None else f"is of the kind {reprlib.repr(found)}"
+        raise InputError(
+            f"none of the {len(events)} events is of a known kind; event 1 {what}",
+            hint=f"kinds: {', '.join(_KINDS)}; expected {_EVENT}",
+        )
+    return Timeline(
+        calls=tuple(calls),
+        turns=len(seen_turns) if calls and turned == len(calls) else None,
+        effects=known,
+        turned=turned,
+        unread=tuple(unread),
+    )
+
+
+def _flag(event: Mapping[str, Any], name: str, usual: bool, at: int) -> bool | None:
+    value = event.get(name, usual)
+    if value is None or isinstance(value, bool):
+        return value
+    raise InputError(f"event {at + 1}: {name!r} is {reprlib.repr(value)}", hint="true, false, or null: not known")
+
+
+def words(event: Mapping[str, Any], at: int) -> str:
+    """The text of an event; empty where it has none.
+
+    Raises:
+        InputError: it is not text.
+    """
+    value = event.get("text")
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise InputError(f"event {at + 1}: 'text' is {type(value).__name__}, not text")
 
 
 def _reason(event: Mapping[str, Any], at: int) -> Refusal:
@@ -241,14 +296,36 @@ def _reason(event: Mapping[str, Any], at: int) -> Refusal:
         return "unknown_tool"
     if reason == "user":
         return "user"
-    raise InputError(f"event {at + 1}: reason {reason!r}", hint="schema, policy, unknown_tool or user")
+    raise InputError(f"event {at + 1}: reason {reprlib.repr(reason)}", hint="schema, policy, unknown_tool or user")
 
 
-def _key(tool: str, args: Any, at: int) -> bytes:
+def _key(tool: str, args: Any, where: str) -> bytes:
     try:
-        return canonical([tool, args])
-    except TypeError as error:
-        raise InputError(f"event {at + 1}: the arguments are not plain JSON: {error}") from error
+        return canonical([tool, _plain(args)])
+    except RecursionError:
+        raise InputError(f"{where}: the arguments are nested too deeply") from None
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{where}: tool or arguments hold half of a surrogate pair", hint="such text is no Unicode and no JSON"
+        ) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{where}: the arguments are not plain JSON: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Equal numbers as one: 1.0 is 1, and true is not. What JSON has no number for is kept apart from null."""
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        if not isfinite(value):
+            return f"\0{value}"
+        if value.is_integer():
+            value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
+        return f"\0{value:x}"
+    return value
 
 
 def _text(value: Any) -> str | None:

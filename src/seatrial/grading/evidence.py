@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from seatrial.grading.events import Timeline, timeline
+from seatrial.grading.events import Timeline, timeline, words
 from seatrial.records import Layer, StateChange, Task, ToolSpec, Trace, Verdict
 
 ATTEMPT = "seatrial-attempt"
@@ -82,8 +82,9 @@ def of_trace(
 
 def of_events(events: Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec] = ()) -> Evidence:
     """The evidence of an event list, which knows no states. An event ``{"event": "answer", "text"}`` is the answer."""
-    said = [e.get("text") for e in events if isinstance(e, Mapping) and e.get("event") == "answer"]
-    return Evidence(timeline=timeline(events, tools), answer=str(said[-1]) if said else None)
+    line = timeline(events, tools)
+    said = [words(e, at) for at, e in enumerate(events) if e.get("event") == "answer"]
+    return Evidence(timeline=line, answer=said[-1] if said else None)
 
 
 def final_answer(trace: Trace) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from seatrial.errors import SeatrialError
+from msgspec.structs import replace
+
+from seatrial.errors import InputError, SeatrialError
 from seatrial.grading import evidence as _evidence
 from seatrial.grading.catalogue import SIX, checks
 from seatrial.grading.evidence import Evidence, TaskCheck
@@ -17,7 +20,7 @@ Quadrant = Literal["sound", "lucky", "unlucky", "failed"]
 
 def grade(task: Task, evidence: Evidence, using: Sequence[TaskCheck] | None = None) -> tuple[Verdict, ...]:
     """The verdict of every check. A check that breaks is a verdict without a result, and says what broke."""
-    return tuple(_guarded(check, task, evidence) for check in (checks() if using is None else using))
+    return tuple(_noted(_guarded(check, task, evidence), evidence) for check in (checks() if using is None else using))
 
 
 def grade_trajectory(task: Task, trace: Trace | Sequence[Mapping[str, Any]]) -> dict[str, Verdict]:
@@ -26,13 +29,39 @@ def grade_trajectory(task: Task, trace: Trace | Sequence[Mapping[str, Any]]) -> 
     `trace` is a trace, or a list of events ``{"event": "executed" | "refused", "tool", "args", "ok"}``; a refusal
     may carry ``reason``, ``schema`` (the default) or ``policy``. Names: ``required_present``, ``forbidden_absent``,
     ``ordered``, ``within_budget``, ``no_verbatim_retries``, ``no_invalid_args`` (METHODS 6.2). `ordered` is not
-    applicable, and so false in a condition, unless `task.order` asks for an order.
+    applicable, and so false in a condition, unless `task.order` asks for an order. Where some events are of no known
+    kind, every verdict's evidence lists them, 1-based, as ``unrecognised_events``.
 
     Raises:
-        InputError: an event cannot be read, or `task.order` is none of the known ones.
+        InputError: `trace` is neither, an event cannot be read, none is of a known kind, a field of the task is of
+            the wrong type, or `task.order` is none of the known ones.
     """
+    _typed(task)
     seen = _evidence.of_trace(trace) if isinstance(trace, Trace) else _evidence.of_events(trace)
-    return {check.name: check.check(task, seen) for check in SIX}
+    return {check.name: _noted(check.check(task, seen), seen) for check in SIX}
+
+
+def _typed(task: Task) -> None:
+    """A task made in Python has whatever its fields were given."""
+    if not isinstance(task, Task):
+        raise InputError(f"expected a Task, found {type(task).__name__}")
+    for name in ("expected_tools", "forbidden_tools"):
+        tools = getattr(task, name)
+        if not isinstance(tools, list | tuple) or not all(isinstance(t, str) for t in tools):
+            raise InputError(f"the task's {name} is {reprlib.repr(tools)}", hint="a list of the names of tools")
+    turns = task.max_turns
+    if turns is not None and (not isinstance(turns, int) or isinstance(turns, bool)):
+        raise InputError(f"the task's max_turns is {reprlib.repr(turns)}", hint="a whole number, or None")
+    if task.order is not None and not isinstance(task.order, str):
+        raise InputError(f"the task's order is {reprlib.repr(task.order)}", hint="none, subsequence or prefix N")
+
+
+def _noted(verdict: Verdict, seen: Evidence) -> Verdict:
+    """The verdict, with the events that nobody could read among its evidence."""
+    unread = seen.timeline.unread
+    if not unread:
+        return verdict
+    return replace(verdict, evidence={**verdict.evidence, "unrecognised_events": list(unread)})
 
 
 def outcome(verdicts: Sequence[Verdict]) -> tuple[Status, float | None, str]:

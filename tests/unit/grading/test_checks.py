@@ -317,3 +317,81 @@ def test_functions_judge_and_a_broken_one_is_never_a_pass() -> None:
 )  # fmt: skip
 def test_answer_against_trajectory(answer: bool | None, way: bool | None, place: str | None) -> None:
     assert grading.quadrant(answer, way) == place
+
+
+@pytest.mark.parametrize(
+    "events", [[{"event": "Executed", "tool": "a"}], [{"tool": "a", "ok": True}], [{}, {"event": 1}]]
+)
+def test_events_of_which_none_is_known_are_no_pass(events: list[dict[str, Any]]) -> None:
+    with pytest.raises(InputError, match=r"event 1 .*executed, refused, answer"):
+        seatrial.grade_trajectory(task(forbidden_tools=["a"]), events)
+
+
+def test_some_unknown_events_are_told_in_the_evidence() -> None:
+    events = [ran("a"), {"event": "Executed", "tool": "b"}, {"event": "answer", "text": "done"}]
+    found = seatrial.grade_trajectory(task(forbidden_tools=["b"]), events)
+    assert all(v.evidence["unrecognised_events"] == [2] for v in found.values())
+    assert all(v.evidence["unrecognised_events"] == [2] for v in every(task(), events).values())
+    assert "unrecognised_events" not in seatrial.grade_trajectory(task(), events[:1])["ordered"].evidence
+
+
+def test_doing_nothing_is_a_trace_too() -> None:
+    assert seatrial.grade_trajectory(task(), [])["forbidden_absent"]
+
+
+def deep(n: int) -> Any:
+    value: Any = 1
+    for _ in range(n):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        None, {}, "abc", 3, [None], [{"event": "executed"}], [ran("a", x=deep(3_000))], [ran("a", x="\ud800")],
+        [ran("\ud800")], [{**ran("a"), "text": deep(3_000)}], [{**refused("a"), "reason": deep(3_000)}],
+        [{**ran("a"), "event": deep(3_000)}], [{**ran("a"), "ok": "false"}], [{**ran("a"), "ok": 0}],
+        [{**ran("a"), "transient": "false"}], [ran("a", x=object())],
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_bad_input(events: Any) -> None:
+    with pytest.raises(InputError):
+        seatrial.grade_trajectory(task(max_turns=3), events)
+
+
+def test_arguments_of_a_trace_that_are_no_json_are_bad_input() -> None:
+    for value in (deep(3_000), "\ud800"):
+        call = ToolCall(id="1", name="a", arguments={"x": value})
+        step = Step(index=0, event_class="agent", tool_calls=(call,))
+        source = Provenance(format="f", reader="r", reader_version="1")
+        with pytest.raises(InputError, match="step 0"):
+            seatrial.grade_trajectory(task(), Trace(id="t", agent=Agent(name="a"), provenance=source, steps=(step,)))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"max_turns": "3"}, {"max_turns": True}, {"expected_tools": "abc"}, {"forbidden_tools": None},
+               {"expected_tools": [1]}, {"order": 3}],
+)  # fmt: skip
+def test_a_task_with_a_field_of_another_type_is_bad_input(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(fields))):
+        seatrial.grade_trajectory(task(**fields), [ran("a")])
+
+
+def test_a_turn_on_some_events_only_counts_calls_and_says_so() -> None:
+    events = [{**ran("a"), "turn": 1}, ran("b"), ran("c")]
+    found = seatrial.grade_trajectory(task(max_turns=2), events)["within_budget"]
+    assert (found.passed, found.value) == (False, 3.0)
+    assert found.reason == "3 calls (only 1 of 3 events carry a turn), budget 2"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (1, 1.0, True), (0, -0.0, True), (2**70, float(2**70), True), ([{"y": 2.0}], [{"y": 2}], True),
+        (1, True, False), (1.0, True, False), (1, 1.5, False), (1, "1", False), (None, float("nan"), False),
+    ],
+)  # fmt: skip
+def test_equal_numbers_are_the_same_arguments(first: Any, second: Any, same: bool) -> None:
+    found = seatrial.grade_trajectory(task(), [ran("a", False, x=first), ran("a", False, x=second)])
+    assert found["no_verbatim_retries"].passed is not same

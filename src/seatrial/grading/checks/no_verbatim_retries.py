@@ -17,7 +17,7 @@ class NoVerbatimRetries:
     """
 
     name = "no_verbatim_retries"
-    version = "1"
+    version = "2"
     layer: Layer = "trajectory"
 
     def check(self, task: Task, evidence: Evidence) -> Verdict:

@@ -7,17 +7,20 @@ from seatrial.records import Layer, Task, Verdict
 
 
 class WithinBudget:
-    """Agent turns against `max_turns`. An event list without turns counts executed calls instead, and says so."""
+    """Agent turns against `max_turns`. An event list that does not give every turn counts executed calls
+    instead, and says so."""
 
     name = "within_budget"
-    version = "1"
+    version = "2"
     layer: Layer = "trajectory"
 
     def check(self, task: Task, evidence: Evidence) -> Verdict:
         """`value` is the number of turns (or calls)."""
         turns, unit = evidence.timeline.turns, "turns"
         if turns is None:
-            turns, unit = len(evidence.timeline.executed), "calls (turns are not recorded)"
+            given, calls = evidence.timeline.turned, len(evidence.timeline.calls)
+            why = f"only {given} of {calls} events carry a turn" if given else "turns are not recorded"
+            turns, unit = len(evidence.timeline.executed), f"calls ({why})"
         if task.max_turns is None:
             passed, reason = None, f"the task sets no budget; {turns} {unit}"
         else:
