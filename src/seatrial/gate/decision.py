@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seatrial.errors import EvidenceError
+from seatrial.errors import EvidenceError, UsageError
 from seatrial.gate.needs import needs
 from seatrial.gate.noninferiority import TOLERANCE, Tested, compare, exact_attempts
 from seatrial.gate.population import Findings, compare_population
@@ -70,8 +70,10 @@ def decide(
     Raises:
         EvidenceError: a side has no scored attempt at all.
         SettingsError: a setting is out of range.
+        UsageError: a quality metric has a value outside its range.
     """
     settings = checked(settings or GateSettings())
+    _in_range(baseline, candidate, settings)
     for run in (baseline, candidate):
         if not set(run.tasks) - set(run.unscored):
             raise EvidenceError(f"{run.label}: nothing was scored, so there is nothing to compare")
@@ -104,6 +106,23 @@ def decide(
         warnings=(*warned, *findings.inconclusive),
         why=why,
     )  # fmt: skip
+
+
+def _in_range(baseline: Run, candidate: Run, settings: GateSettings) -> None:
+    """Outside a known range it is not known what an excluded attempt can have cost."""
+    for run in (baseline, candidate):
+        for name, metric in run.metrics.items():
+            if metric.kind != "quality" or name not in baseline.metrics:
+                continue
+            least, greatest = settings.range_of(name)
+            outside = [v for t in metric.tasks.values() for v in t.values if not least <= v <= greatest]
+            if outside:
+                raise UsageError(
+                    f"{run.label}: metric {name!r} has the value {outside[0]:g}, outside its range from {least:g} to "
+                    f"{greatest:g}",
+                    hint=f"declare its range in the settings, [gate.metrics.{name}]: range = [0, 10], and a margin in "
+                    "its unit",
+                )  # fmt: skip
 
 
 def exit_status(comparison: Comparison, on_inconclusive: Literal["pass", "fail"] = "pass") -> int:
@@ -159,7 +178,9 @@ def _measure(
     binary = b.binary and c.binary and better == "higher"
     worst = sample
     if excluded and kind == "quality":
-        worst = pair(b, c, common | findings.unscored, better=better, kind=kind, worst=True) or sample
+        least, greatest = settings.range_of(metric)
+        value = least if better == "higher" else greatest
+        worst = pair(b, c, common | findings.unscored, better=better, kind=kind, worst=value) or sample
     return Measured(
         metric, kind, margin, binary, sample, tested(sample, margin, binary, settings.alpha),
         worst, tested(worst, margin, binary, settings.alpha), excluded, None,

@@ -34,19 +34,19 @@ class Sample(NamedTuple):
 
 def pair(
     baseline: MetricRuns, candidate: MetricRuns, common: frozenset[str], *, better: Better, kind: Kind,
-    worst: bool = False,
+    worst: float | None = None,
 ) -> Sample | None:  # fmt: skip
     """The sample on `common` tasks that both sides have scored; None without any.
 
-    `worst` counts every excluded attempt of the candidate as 0, the least that a score in [0, 1] can be (METHODS
-    0.1); it is for quality metrics.
+    `worst` is what every excluded attempt of the candidate counts as, the worst value that a quality metric can have
+    (METHODS 0.1); None: they are left out.
     """
     tasks, rows = [], []
     for task in sorted(common):
         b, c = baseline.tasks.get(task), candidate.tasks.get(task)
         if b is None or c is None or not b.values:
             continue
-        values = c.values + (0.0,) * c.n_excluded if worst else c.values
+        values = c.values if worst is None else c.values + (worst,) * c.n_excluded
         if values:
             tasks.append(task)
             rows.append((np.array(b.values), np.array(values)))

@@ -24,11 +24,13 @@ class MetricSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     `margin` is the worsening that counts, in the metric's unit; for cost and latency a share of the baseline's mean.
     None: the default of its kind. `better` says which direction is good; None: higher, and lower for cost, latency
-    and tokens. `judge` names the judge's file where a judge gives this metric, `stamp` its stamp.
+    and tokens. `range` is the least and the greatest value that a quality metric can have; None: 0 and 1. `judge` names
+    the judge's file where a judge gives this metric, `stamp` its stamp.
     """
 
     margin: float | None = None
     better: Literal["higher", "lower"] | None = None
+    range: tuple[float, float] | None = None
     judge: str | None = None
     stamp: str | None = None
 
@@ -63,6 +65,11 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             return own.margin
         return self.margin if kind == "quality" else self.cost_margin
 
+    def range_of(self, metric: str) -> tuple[float, float]:
+        """The least and the greatest value that a quality metric can have."""
+        own = self.metrics.get(metric)
+        return own.range if own is not None and own.range is not None else (0.0, 1.0)
+
 
 def checked(settings: GateSettings) -> GateSettings:
     """The settings, if their numbers can mean something.
@@ -78,6 +85,10 @@ def checked(settings: GateSettings) -> GateSettings:
                 f"setting 'gate.{name}' is {value}; a margin is above 0",
                 hint="0.02 is two points; a margin of 0 could never be passed",
             )
+    for name, metric in settings.metrics.items():
+        if metric.range is not None and not -1e9 < metric.range[0] < metric.range[1] < 1e9:
+            raise SettingsError(f"setting 'gate.metrics.{name}.range' is {list(metric.range)}",
+                                hint="give the least and the greatest value: [0, 10]")  # fmt: skip
     if not 0.0 < settings.alpha < 0.5:
         raise SettingsError(f"setting 'gate.alpha' is {settings.alpha}, not between 0 and 0.5")
     if not 1 <= settings.looks <= 50:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
 import pytest
 from scipy import stats as reference
 
-from seatrial.errors import EvidenceError, InputError, SettingsError
-from seatrial.gate import GateSettings, MetricSettings, decide, exit_status, run_of
+from seatrial.errors import EvidenceError, InputError, SettingsError, UsageError
+from seatrial.gate import GateSettings, MetricSettings, Run, decide, exit_status, run_of
 from seatrial.gate.needs import needs
 from seatrial.gate.noninferiority import compare, exact_attempts
 from seatrial.records import Attempt, Verdict
@@ -321,3 +323,41 @@ def test_cases_that_were_noted_as_unscored_still_count_as_failed_for_a_pass() ->
     assert answer.missing_evidence == ()
     assert answer.verdict == "INCONCLUSIVE"
     assert answer.metrics[0].excluded == {"error_infra": 20}
+
+
+def _scored(values: Sequence[float], excluded: int = 0) -> Run:
+    """30 tasks with these scores each; of the first `excluded` tasks one attempt more, without a score."""
+    rows = [
+        Attempt(task=f"t{i:02d}", trial=k, status="failed", score=v + 0.001 * ((i * 7 + k) % 5))
+        for i in range(30) for k, v in enumerate(values)
+    ]  # fmt: skip
+    rows += [Attempt(task=f"t{i:02d}", trial=len(values), status="unscored") for i in range(excluded)]
+    return run_of(rows, label="x")
+
+
+@pytest.mark.parametrize("values", [(-3.0, -2.0), (4.0, 6.0)])
+def test_scores_outside_their_range_are_refused_by_name(values: tuple[float, float]) -> None:
+    with pytest.raises(UsageError, match=r"metric 'score' has the value .* outside its range from 0 to 1"):
+        decide(_scored(values), _scored(values))
+
+
+@pytest.mark.parametrize(("better", "worst"), [("higher", -10.0), ("lower", 10.0)])
+def test_excluded_attempts_count_as_the_worst_of_a_declared_range(
+    better: Literal["higher", "lower"], worst: float
+) -> None:
+    own = MetricSettings(margin=0.5, better=better, range=(-10.0, 10.0))
+    settings = GateSettings(metrics={"score": own})
+    before = _scored((-3.0, -2.0))
+    assert decide(before, _scored((-3.0, -2.0)), settings).metrics[0].verdict == "PASS"
+    row = decide(before, _scored((-3.0, -2.0), excluded=30), settings).metrics[0]
+    assert row.verdict == "INCONCLUSIVE"
+    assert row.lower is not None
+    # Two attempts near -2.5 and one at the worst: the mean moves by a third of the way.
+    assert row.lower == pytest.approx(-abs(worst + 2.5) / 3, abs=0.05)
+
+
+@pytest.mark.parametrize("bad", [(1.0, 1.0), (2.0, 1.0), (0.0, float("inf"))])
+def test_a_range_must_have_two_ends(bad: tuple[float, float]) -> None:
+    made = run(suite(5, 5))
+    with pytest.raises(SettingsError, match="range"):
+        decide(made, made, GateSettings(metrics={"passed": MetricSettings(range=bad)}))
