@@ -42,7 +42,7 @@ def test_at_100_items_usable_takes_92_agreements(agreements: int, status: str) -
     truth = ["pass" if i % 2 else "fail" for i in range(100)]
     other = {"pass": "fail", "fail": "pass"}
     judge = [t if i < agreements else other[t] for i, t in enumerate(truth)]
-    made = _ratings({"human_1": truth}, judge)
+    made = _ratings({"human_1": truth, "human_2": truth}, judge)
     assert validate(made, draws=1999).status == status
 
 

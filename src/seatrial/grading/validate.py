@@ -32,7 +32,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     Agreement and kappa of the judge are means over humans, and so are the human-human ones over pairs of humans;
     kappas are None where one class leaves no chance. `sensitivity` and `specificity` are for ``pass`` against the
     majority of humans, None for other classes than pass and fail. `majority` holds agreement and kappa against the
-    majority (ties of humans left out). `unscored` counts items without a judge's verdict, which count for nothing.
+    majority (ties of humans left out). `unscored` counts items without a judge's verdict: they are left out of the
+    numbers, and `usable` must hold where all of them were disagreements.
     """
 
     criterion: str
@@ -84,6 +85,12 @@ def validate(
     vote = _majority(list(humans.values()))
     sens, spec = (_rate(vote, judge, groups, value, level) if ratings.binary else None for value in ("pass", "fail"))
     status, why = _status(between, against)
+    unscored = int((~scored & rated).sum())
+    if status == "usable" and unscored:
+        filled, more = _disagreeing(list(humans.values()), judge, classes)
+        held, open_ = _status(between, draw.mean_over(filled, more))
+        if held != "usable":
+            status, why = "provisional", f"if the {unscored} items without the judge's verdict disagreed: {open_}"
     if status == "usable" and judge_family is not None and _own_family_biased(ratings, judge_family):
         status, why = "provisional", "it prefers outputs of its own family"
     return Standing(
@@ -92,7 +99,7 @@ def validate(
         why=why,
         n_items=int((scored & rated).sum()),
         n_clusters=len(set(groups[scored & rated].tolist())),
-        unscored=int((~scored & rated).sum()),
+        unscored=unscored,
         humans=len(humans),
         human_agreement=between.agreement if between else None,
         human_kappa=between.kappa if between else None,
@@ -226,7 +233,7 @@ def _kappa_estimate(
 
 
 def _status(between: _Pair | None, against: _Pair) -> tuple[JudgeStatus, str]:
-    human = between.kappa.value if between is not None and between.kappa is not None else None
+    human = between.kappa.value if between is not None and between.kappa is not None else None  # None: under two humans
     if human is not None and human < KAPPA_NEEDED:
         why = f"humans agree with each other at kappa {human:.2f}, under {KAPPA_NEEDED:.2f}"
         return "fix the rubric", f"{why}: no judge can agree with people who disagree, so it is not scored"
@@ -243,7 +250,23 @@ def _status(between: _Pair | None, against: _Pair) -> tuple[JudgeStatus, str]:
     open_ = [f"{what} may be as low as {low:.3f}" for what, low, needed in lows if low < needed]
     if open_:
         return "provisional", " and ".join(open_) + ": label more items"
+    if human is None:
+        return "provisional", "how far two people agree is not known: have two people label the same items"
     return "usable", "both lower limits clear the thresholds"
+
+
+def _disagreeing(
+    humans: Sequence[NDArray[np.object_]], judge: NDArray[np.object_], classes: Sequence[str]
+) -> tuple[list[tuple[NDArray[np.object_], NDArray[np.object_]]], tuple[str, ...]]:
+    """Each human beside the judge whose missing verdicts are the human's commonest other class, which leaves the least
+    kappa; a human who gave one class alone is contradicted by a class of its own."""
+    none = "\0none"
+    out = []
+    for human in humans:
+        order = [c for c, _ in Counter(v for v in human if v is not None).most_common()] + [none]
+        filled = [next(c for c in order if c != h) if j is None else j for h, j in zip(human, judge, strict=True)]
+        out.append((human, np.array(filled, dtype=object)))
+    return out, (*classes, none)
 
 
 def _own_family_biased(ratings: Ratings, judge_family: str) -> bool:
