@@ -70,9 +70,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     marker = item.get_closest_marker(MARK)
     if marker is None or not hasattr(item, "_initrequest"):
         return None
-    trials, at_least = _asked(item, marker)
     from _pytest.runner import runtestprotocol
 
+    try:
+        trials, at_least = _asked(marker)
+    except ValueError as error:
+        _refuse(item, nextitem, str(error))
+        return True
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     every: list[list[pytest.TestReport]] = []
     verdicts: list[list[tuple[str, bool | None, str]]] = []
@@ -90,6 +94,23 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
+def _refuse(item: pytest.Item, nextitem: pytest.Item | None, why: str) -> None:
+    """Fail a test whose marker means nothing, without running it; the others go on."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    report = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome="failed",
+        longrepr=why,
+        when="call",
+    )
+    item.ihook.pytest_runtest_logreport(report=report)
+    # Fixtures that earlier tests share with no later one still have to be torn down.
+    item.session._setupstate.teardown_exact(nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
 class _Sibling:
     """The next trial as the item to come: beside the test, so that the test alone is torn down between trials and
     fixtures of a wider scope stay."""
@@ -105,16 +126,26 @@ class _Sibling:
         return getattr(self._item, name)
 
 
-def _asked(item: pytest.Item, marker: pytest.Mark) -> tuple[int, int]:
+def _asked(marker: pytest.Mark) -> tuple[int, int]:
+    """Trials, and how many of them must pass.
+
+    Raises:
+        ValueError: the marker says nothing that can be done.
+    """
     known = {"trials", "at_least"}
     unknown = set(marker.kwargs) - known
     if unknown or len(marker.args) > 1:
-        raise pytest.UsageError(f"{item.nodeid}: seatrial takes trials and at_least, not {sorted(unknown)}")
+        found = ", ".join(sorted(unknown)) or f"{len(marker.args)} values"
+        raise ValueError(f"the marker seatrial takes trials and at_least, not {found}")
     trials = marker.kwargs.get("trials", marker.args[0] if marker.args else 5)
     at_least = marker.kwargs.get("at_least")
     wanted = trials if at_least is None else at_least
-    if not isinstance(trials, int) or trials < 1 or not isinstance(wanted, int) or not 1 <= wanted <= trials:
-        raise pytest.UsageError(f"{item.nodeid}: seatrial needs 1 <= at_least <= trials, got {wanted} of {trials}")
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (trials, wanted))
+    if not whole or not 1 <= wanted <= trials:
+        raise ValueError(
+            f"the marker seatrial needs whole numbers, 1 <= at_least <= trials; got at_least={at_least!r}, "
+            f"trials={trials!r}"
+        )
     return trials, wanted
 
 

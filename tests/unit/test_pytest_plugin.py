@@ -98,13 +98,23 @@ def test_a_fixture_that_breaks_is_an_error_and_no_verdict(tmp_path: Path) -> Non
     assert "2 of 2 trials passed (3 needed)" in out
 
 
-@pytest.mark.parametrize("mark", ["trials=0", "trials=3, at_least=4", "trial=3", "trials='many'"])
-def test_a_marker_that_means_nothing_is_an_error(tmp_path: Path, mark: str) -> None:
-    status, out = pytest_run(
-        tmp_path, f"import pytest\n@pytest.mark.seatrial({mark})\ndef test_it():\n    pass\n", "-q"
+@pytest.mark.parametrize(
+    "mark", ["trials=0", "trials=3, at_least=4", "trial=3", "trials='many'", "trials=True", "1, 2"]
+)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_marker_that_means_nothing_fails_its_test_alone(tmp_path: Path, mark: str, workers: tuple[str, ...]) -> None:
+    text = (
+        "import pytest\n@pytest.fixture(scope='module')\ndef wide():\n    yield\n    print('torn' + ' down')\n"
+        f"def test_before(wide):\n    pass\n@pytest.mark.seatrial({mark})\ndef test_it(wide):\n    pass\n"
     )
-    assert status != 0
-    assert "seatrial" in out
+    (tmp_path / "test_more.py").write_text("def test_after():\n    pass\n")
+    status, out = pytest_run(tmp_path, text, "-s", "-rf", *workers, "test_more.py")
+    assert status == 1, out
+    assert "1 failed, 2 passed" in out
+    assert "the marker seatrial" in out
+    assert "INTERNALERROR" not in out
+    if not workers:
+        assert out.count("torn down") == 1
 
 
 def test_without_the_marker_nothing_happens_and_nothing_is_loaded(tmp_path: Path) -> None:
