@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from seatrial.gate.noninferiority import exact_attempts
+import numpy as np
+from scipy import special
+
+from seatrial.gate.noninferiority import FEW_DISCORDANT, TOLERANCE, exact_attempts
 from seatrial.gate.samples import Sample
-from seatrial.stats import attempts_needed, mde, sample_size
+from seatrial.stats import mde, sample_size
+from seatrial.stats.quantiles import normal
+
+MOST_RUNS = 10_000
+"""More runs of a task than this are no advice."""
+POWER = 0.80
 
 
 class Needs(NamedTuple):
@@ -37,6 +45,9 @@ def needs(sample: Sample, margin: float, *, binary: bool, floor: float, alpha: f
         if sample.n_candidate >= exact:
             return Needs(seen, None, None, None)
         runs = math.ceil(exact / tasks)
+        if runs > MOST_RUNS:
+            return Needs(seen, None, math.ceil(exact * tasks / sample.n_candidate), f"no task differs, but a drop of "
+                         f"the margin takes {exact} attempts to rule out")  # fmt: skip
         return Needs(seen, runs, None, f"no task differs, but {sample.n_candidate} attempts cannot rule out a drop of "
                      f"the margin: {exact} can, {runs} runs of each task")  # fmt: skip
     least = exact or 0
@@ -46,10 +57,30 @@ def needs(sample: Sample, margin: float, *, binary: bool, floor: float, alpha: f
                      "runs of each")  # fmt: skip
     a, b = sample.within
     omega = max(0.0, variance - a - b)
-    runs_or_none = attempts_needed(margin, omega, a, 1, sample.spread or 0.0, tasks, level=level, two_sided=False)
+    # Fewer runs than it had did not decide it: the answer can only be more.
+    runs_or_none = _runs(sample, margin, omega + a, max(sample.runs + 1, math.ceil(least / tasks)), binary, alpha)
     if runs_or_none is not None:
-        # Fewer runs than it had did not decide it: the answer can only be more.
-        runs = max(runs_or_none, sample.runs + 1, math.ceil(least / tasks))
+        runs = runs_or_none
         return Needs(seen, runs, None, f"{runs} runs of each task would decide it, {sample.runs} were made")
-    more = max(sample_size(margin, omega + a + b, level=level, two_sided=False), tasks + 1)
+    more = max(sample_size(margin, omega + a + b, level=level, two_sided=False), tasks + 1, least)
     return Needs(seen, None, more, f"more runs alone would not decide it: about {more} tasks like these would")
+
+
+def _runs(sample: Sample, margin: float, fixed: float, start: int, binary: bool, alpha: float) -> int | None:
+    """The least runs per task, from `start` to `MOST_RUNS`, at which the bound that the gate uses clears the margin
+    with 80% power where nothing was lost; None where no number does.
+
+    `fixed` is the variance of a task's difference that the candidate's runs leave as it is. The power is over the
+    sampling error; the bound is at the standard error or its floor, and wider where few tasks differ. Without any
+    noise within tasks the difference stays the one that was seen, and more runs lower the floor alone.
+    """
+    tasks = len(sample.tasks)
+    runs = np.arange(start, MOST_RUNS + 1, dtype=np.float64)
+    se = np.sqrt((fixed + (sample.spread or 0.0) / runs) / tasks)
+    bound = np.maximum(se, np.sqrt(margin * (1.0 - margin) / (runs * tasks))) if binary else se
+    few = int(sample.changed.sum()) <= FEW_DISCORDANT
+    factor = float(special.stdtrit(tasks - 1, 1.0 - (alpha / 2.0 if few else alpha)))
+    noisy = sample.within is not None and sum(sample.within) > 0
+    reach = factor * bound + normal(POWER) * se if noisy else factor * bound - float(sample.difference.mean())
+    clears = np.flatnonzero(reach < margin - TOLERANCE)
+    return int(runs[clears[0]]) if clears.size else None

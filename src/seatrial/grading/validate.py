@@ -75,6 +75,7 @@ def validate(
     rated = np.any([[v is not None for v in h] for h in humans.values()], axis=0)
     if not (scored & rated).any():
         raise EvidenceError(f"criterion {ratings.criterion!r}: no item has a verdict of the judge and of a human")
+    humans = {n: h for n, h in humans.items() if any(v is not None for v in h)}
     groups = _groups(ratings)
     draw = _Draw(groups, level, seed, draws)
     classes = tuple(sorted({str(v) for v in [*judge, *itertools.chain(*humans.values())] if v is not None}))

@@ -272,8 +272,8 @@ def test_more_runs_is_the_least_k_of_the_formula() -> None:
     s_a = np.mean([np.var(b[t], ddof=1) for t in b])
     s_b = np.mean([np.var(c[t], ddof=1) for t in b])
     omega = max(0.0, d.var(ddof=1) - s_a / 40 - s_b / 5)
-    z2 = (reference.norm.ppf(0.95) + reference.norm.ppf(0.80)) ** 2
-    least = next(k for k in range(1, 10_000) if z2 * (omega + s_a / 40 + s_b / k) / 400 <= 0.02**2)
+    q2 = (reference.t.ppf(0.95, 399) + reference.norm.ppf(0.80)) ** 2
+    least = next(k for k in range(1, 10_000) if q2 * (omega + s_a / 40 + s_b / k) / 400 <= 0.02**2)
     assert row.more_runs == max(least, 6)
 
 
@@ -361,3 +361,43 @@ def test_a_range_must_have_two_ends(bad: tuple[float, float]) -> None:
     made = run(suite(5, 5))
     with pytest.raises(SettingsError, match="range"):
         decide(made, made, GateSettings(metrics={"passed": MetricSettings(range=bad)}))
+
+
+def _runs_promised(tasks: int, lost: int, runs: int, margin: float = 0.02) -> tuple[int | None, int | None]:
+    """`lost` tasks fail one run each in the candidate, and one each in the baseline of other tasks."""
+    b = {f"t{i:03d}": [int(not (k == 0 and lost <= i < 2 * lost)) for k in range(runs)] for i in range(tasks)}
+    c = {f"t{i:03d}": [int(not (k == 0 and i < lost)) for k in range(runs)] for i in range(tasks)}
+    row = decide(run(b), run(c), GateSettings(margin=margin)).metrics[0]
+    assert row.verdict == "INCONCLUSIVE"
+    return row.more_runs, row.more_tasks
+
+
+@pytest.mark.parametrize(("tasks", "lost", "runs"), [(10, 1, 5), (20, 2, 5), (30, 3, 4), (30, 6, 4)])
+def test_the_promised_runs_clear_the_bound_where_nothing_was_lost(tasks: int, lost: int, runs: int) -> None:
+    k, more_tasks = _runs_promised(tasks, lost, runs)
+    d = np.array([-1.0 / runs] * lost + [1.0 / runs] * lost + [0.0] * (tasks - 2 * lost))
+    within = lost / tasks * (1 / runs) * (1 - 1 / runs) * runs / (runs - 1)
+    omega = max(0.0, d.var(ddof=1) - 2 * within / runs)
+    level = 0.975 if 2 * lost <= 9 else 0.95
+
+    def clears(n: int) -> bool:
+        se = math.sqrt((omega + within / runs + within / n) / tasks)
+        floor = max(se, math.sqrt(0.02 * 0.98 / (n * tasks)))
+        return bool(reference.t.ppf(level, tasks - 1) * floor + reference.norm.ppf(0.80) * se <= 0.02)
+
+    least = next((n for n in range(runs + 1, 10_001) if clears(n)), None)
+    assert k is None or (least is not None and k >= least and clears(k))
+    if least is None:
+        assert more_tasks is not None
+    elif least * tasks >= 149:
+        assert k == least
+
+
+def test_no_runs_are_promised_where_the_differences_are_fixed() -> None:
+    """Half a point lost in tasks without any flakiness: no number of runs moves it, or the interval of few tasks."""
+    b = {f"t{i:03d}": [1] * 5 for i in range(200)}
+    c = {f"t{i:03d}": [int(i >= 3)] * 5 for i in range(200)}
+    row = decide(run(b), run(c)).metrics[0]
+    assert row.verdict == "INCONCLUSIVE"
+    assert row.more_runs is None
+    assert row.more_tasks is not None
