@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -78,7 +79,54 @@ def _frame(table: Table, rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def runs(store: Store) -> pl.DataFrame:
-    """The runs of a store, newest first: run, suite, agent, model, attempts, passed, start."""
+    """The runs of a store, newest first: run, suite, agent, model, attempts, passed, start.
+
+    A run that was cut short, or is still going on, has the attempts that its ledger holds so far.
+    """
+    whole = _committed(store)
+    known = set(whole["run"].to_list())
+    cut = [made for path in sorted((store.path / "runs").glob("*.jsonl")) for made in _cut_short(store, path, known)]
+    if not cut:
+        return whole
+    listed = pl.concat([whole, pl.DataFrame(cut, schema=whole.schema)])
+    return listed.sort("start", "run", descending=[True, False], nulls_last=True)
+
+
+def _cut_short(store: Store, path: Path, known: set[str]) -> list[dict[str, Any]]:
+    """The run of a ledger, unless it is known. Read without the ledger's own repairs: its run may be going on, and a
+    line that is damaged is told by whoever resumes it."""
+    latest: dict[str, Done] = {}
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        try:
+            entry = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError:
+            continue
+        if entry.value.row.get("run") in known:
+            return []
+        latest[entry.key] = entry.value
+    # Attempts whose traces were erased are not brought back by the ledger.
+    done = [d for d in latest.values() if d.blob is not None and store.blobs.path(d.blob).exists()]
+    if not done:
+        return []
+    return [
+        {
+            "run": done[0].row.get("run"),
+            "suite": done[0].attempt.suite,
+            "agent": done[0].attempt.agent,
+            "model": next((d.attempt.model for d in done if d.attempt.model), None),
+            "attempts": len(done),
+            "passed": sum(d.attempt.status == "passed" for d in done),
+            "start": min((d.row["start"] for d in done if d.row.get("start") is not None), default=None),
+        }
+    ]
+
+
+class _Line(msgspec.Struct):
+    key: str
+    value: Done
+
+
+def _committed(store: Store) -> pl.DataFrame:
     return (
         store.table(ATTEMPTS.name, ordered=False)
         .group_by("run")
@@ -99,10 +147,15 @@ def resolve(store: Store, start: str | None) -> str:
     """The one run whose id begins with `start`; None: the newest.
 
     Raises:
-        EvidenceError: the store holds no run.
+        EvidenceError: the store holds no run, or the run is not finished.
         InputError: none or several runs begin so.
     """
-    ids = runs(store)["run"].to_list()
+    ids = _committed(store)["run"].to_list()
+    if not any(i.startswith(start or "") for i in ids):
+        for cut in runs(store)["run"].to_list():
+            if cut not in ids and cut.startswith(start or ""):
+                again = "give its command again: it goes on where it stopped"
+                raise EvidenceError(f"the run {cut} is not finished", hint=again)
     if not ids:
         raise EvidenceError("the store holds no run", hint="make one with: seatrial run SUITE --agent SPEC")
     if start is None:

@@ -195,7 +195,19 @@ def test_a_run_killed_at_random_points_gives_what_an_uninterrupted_run_gives(tmp
                 break
             time.sleep(0.002)
         child.communicate()
+        if child.returncode:
+            listed = rows.runs(Store.open(tmp_path / "cut")).to_dicts()
+            held = ledger.read_bytes().count(b"\n")
+            assert [(r["run"], r["suite"], r["agent"], r["model"]) for r in listed] == [
+                (whole.run, "adding", "adder", "m")
+            ]
+            assert listed[0]["attempts"] == held >= wanted
+            assert 0 <= listed[0]["passed"] <= held
+            assert listed[0]["start"] > 0
+            with pytest.raises(EvidenceError, match="not finished"):
+                stored(Store.open(tmp_path / "cut"), None)
     assert killed >= 3
+    assert len(rows.runs(Store.open(tmp_path / "cut"))) == 1
     resumed = run_suite(suite(6), agent=Adder(pause=0.01), store=tmp_path / "cut", options=RunOptions(k=4))
     assert resumed.run == whole.run
     assert essence(resumed, tmp_path / "cut") == essence(whole, tmp_path / "whole")
