@@ -110,9 +110,10 @@ def timeline(source: Trace | Sequence[Mapping[str, Any]], tools: Sequence[ToolSp
     effects = {t.name: t.effect for t in tools}
     if isinstance(source, Trace):
         return _from_trace(source, effects)
-    if not isinstance(source, Sequence) or isinstance(source, str | bytes | bytearray):
+    given: object = source
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes | bytearray):
         raise InputError(
-            f"expected a trace or a list of events, found {type(source).__name__}", hint=f"an event is {_EVENT}"
+            f"expected a trace or a list of events, found {type(given).__name__}", hint=f"an event is {_EVENT}"
         )
     return _from_events(source, effects)
 
@@ -227,8 +228,8 @@ def _from_events(
         if args is None:
             args = {}
         turn = event.get("turn")
-        numbered = isinstance(turn, int) and not isinstance(turn, bool)
-        if numbered:
+        turn = turn if isinstance(turn, int) and not isinstance(turn, bool) else None
+        if turn is not None:
             turned += 1
             seen_turns.add(turn)
         effect = event.get("effect", effects.get(tool))
@@ -243,7 +244,7 @@ def _from_events(
                 key=_key(tool, args, f"event {at + 1}"),
                 executed=kind == "executed",
                 ok=False if kind == "refused" else ok,
-                turn=turn if numbered else None,
+                turn=turn,
                 refused=refused,
                 field=_text(event.get("field")),
                 transient=_flag(event, "transient", False, at) is True,
