@@ -118,7 +118,7 @@ def test_every_signal_points_at_its_evidence(trace: Trace) -> None:
             continue
         field = signal.span.field
         text = step.text if field == "text" else step.results[int(field.split(".")[1])].text
-        assert 0 <= signal.span.start < signal.span.end <= len(text)
+        assert 0 <= signal.span.start <= signal.span.end <= len(text)
         assert signal.quote == text[signal.span.start : signal.span.end]
 
 

@@ -18,9 +18,16 @@ pytestmark = pytest.mark.real
 
 
 def rewards(path: Path) -> dict[str, list[float]]:
+    """Passes by the task whose criteria judged the run: one system's file numbers its runs, not its tasks."""
+    run = json.loads(path.read_text())
+    said = {str(t["id"]): t["evaluation_criteria"]["nl_assertions"] for t in run["tasks"]}
     out: dict[str, list[float]] = {}
-    for s in json.loads(path.read_text())["simulations"]:
-        out.setdefault(str(s["task_id"]), []).append(float(s["reward_info"]["reward"] >= 1 - 1e-6))
+    for s in run["simulations"]:
+        info = s["reward_info"]
+        tasks = {c["action"]["action_id"].split("_")[0] for c in info.get("action_checks") or []}
+        claims = [c["nl_assertion"] for c in info.get("nl_assertions") or []]
+        task = next(iter(tasks)) if tasks else next((t for t, a in said.items() if claims and a == claims), None)
+        out.setdefault(task or str(s["task_id"]), []).append(float(info["reward"] >= 1 - 1e-6))
     return out
 
 

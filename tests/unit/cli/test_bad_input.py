@@ -188,7 +188,7 @@ def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert report["kept_bytes"] + report["skipped_bytes"] == report["n_bytes"] == path.stat().st_size
     assert (result["steps"], result["skipped"], report["skipped_bytes"]) == (5, [], 0)
     steps = Store.open(store).table("steps").collect()
-    assert steps["chars"].max() == len("x ") * 50_000_000
+    assert steps["chars"].max() == len("x ") * 50_000_000 - 1, "the last space is no text"
 
 
 @pytest.mark.parametrize("tokens", ["1" + "0" * 30, str(2**63 - 1), "-5", "1e999", "NaN", "-Infinity"])

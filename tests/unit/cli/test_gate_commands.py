@@ -256,9 +256,7 @@ def test_lint_and_plan(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("option", ["--html", "--sarif", "--junit", "--markdown"])
-def test_a_report_that_cannot_be_written_is_told_as_bad_input(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_that_cannot_be_written_is_told_as_bad_input(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     good = table("good.csv")
     Path("folder").mkdir()
     for place in ("folder", "good.csv/report", "x" * 300):

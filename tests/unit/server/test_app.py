@@ -288,7 +288,7 @@ def test_forgetting_looks_into_the_spool(
     server.post(body(chat(0, 0, user="jane-of-the-spool"), chat(1, 0, user="bob")))
     command = ["forget", "jane-of-the-spool", "--store", str(store.path), "--json"]
     assert run(command) == 4, "a receiver holds the spool"
-    assert "stop it" in json.loads(capsys.readouterr().err)["error"]["hint"]
+    assert "stop it" in json.loads(capsys.readouterr().err.splitlines()[-1])["error"]["hint"]
     server.receiver.close()
     (segment,) = (store.path / "spool").glob("*.spool")
     assert segment.stat().st_size > 0

@@ -106,7 +106,7 @@ def run(serving: Callable[..., Any], folder: Path, kills: int, settle: float, se
     store = Store.open(folder / "store", create=True)
     (store.path / "key").write_text("cd" * 32)
     rng = random.Random(seed)
-    work = batches(rng, rounds=1 + kills // 3 + (settle < 1))
+    work = batches(rng, rounds=3 + kills + (settle < 1))
     load = Load(work, *((3, 0.03) if settle > 1 else (1, 0.3)))
     killed = 0
     while killed < kills:
