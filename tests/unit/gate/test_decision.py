@@ -372,7 +372,7 @@ def _runs_promised(tasks: int, lost: int, runs: int, margin: float = 0.02) -> tu
     return row.more_runs, row.more_tasks
 
 
-@pytest.mark.parametrize(("tasks", "lost", "runs"), [(10, 1, 5), (20, 2, 5), (30, 3, 4), (30, 6, 4)])
+@pytest.mark.parametrize(("tasks", "lost", "runs"), [(10, 1, 5), (20, 2, 5), (30, 6, 4), (80, 1, 2)])
 def test_the_promised_runs_clear_the_bound_where_nothing_was_lost(tasks: int, lost: int, runs: int) -> None:
     k, more_tasks = _runs_promised(tasks, lost, runs)
     d = np.array([-1.0 / runs] * lost + [1.0 / runs] * lost + [0.0] * (tasks - 2 * lost))
