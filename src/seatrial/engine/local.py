@@ -119,7 +119,7 @@ def _pooled(
     try:
         while True:
             for batch in source:
-                flying.append((sent, batch, pool.submit(_guarded, fn, batch)))
+                flying.append((sent, batch, pool.submit(_unpacked, _packed(fn, batch, sent))))
                 sent += 1
                 if len(flying) >= n * AHEAD:
                     break
@@ -135,10 +135,7 @@ def _pooled(
                     "(a script needs the guard: if __name__ == '__main__')",
                 ) from error
             except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise InfrastructureError(
-                    f"{_name(number, batch)} cannot be sent to or from a worker process: {error}",
-                    hint="run with --workers 1",
-                ) from error
+                raise _cannot_travel(number, batch, error) from error
             if isinstance(outcome, _Failure):
                 raise _named(outcome, number, batch)
             if progress is not None:
@@ -146,6 +143,25 @@ def _pooled(
             yield outcome
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _packed(fn: Callable[[B], R], batch: B, number: int) -> bytes:
+    """Work as bytes. An executor that meets work it cannot pickle may wait for ever when it is shut down."""
+    try:
+        return pickle.dumps((fn, batch), protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
+        raise _cannot_travel(number, batch, error) from error
+
+
+def _unpacked(packed: bytes) -> Any:
+    fn, batch = pickle.loads(packed)
+    return _guarded(fn, batch)
+
+
+def _cannot_travel(number: int, batch: Any, error: Exception) -> InfrastructureError:
+    return InfrastructureError(
+        f"{_name(number, batch)} cannot be sent to or from a worker process: {error}", hint="run with --workers 1"
+    )
 
 
 def _guarded(fn: Callable[[B], R], batch: B) -> R | _Failure:
