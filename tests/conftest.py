@@ -6,6 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples on every machine and in every run, so that a change is judged by what it changed. A search for
+# new ones: SEATRIAL_HYPOTHESIS=search (and `scripts/fuzz`); what it finds becomes an `@example`.
+settings.register_profile("same", derandomize=True, print_blob=True)
+settings.register_profile("search", print_blob=True)
+settings.load_profile(os.environ.get("SEATRIAL_HYPOTHESIS", "same"))
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -21,6 +21,8 @@ from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.span_traces import assemble
 from seatrial.records import Provenance, Step, Trace
 
+_NO_MOMENT = 2**64 / 1e9
+"""The first time, in seconds, that 64 bits of nanoseconds cannot hold."""
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _SUBAGENT = re.compile(r"[0-9a-f]{32}~([0-9a-f]{16})")
 _STEP_FIELDS = tuple(Step.__struct_fields__)
@@ -223,11 +225,16 @@ class _Writer:
         }
         if parent is not None:
             span["parentSpanId"] = parent
-        if start is not None and start > 0:
+        if _is_moment(start):
             span["startTimeUnixNano"] = str(round(start * 1e6) * 1000)
-        if end is not None and end > 0:
+        if _is_moment(end):
             span["endTimeUnixNano"] = str(round(end * 1e6) * 1000)
         return span
+
+
+def _is_moment(seconds: float | None) -> TypeGuard[float]:
+    """Whether the protocol's unsigned 64 bits of nanoseconds can hold a time; another is left out, and so is lost."""
+    return seconds is not None and 0 < seconds < _NO_MOMENT
 
 
 def _is_user(step: Step) -> bool:
