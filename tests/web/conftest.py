@@ -1,8 +1,12 @@
-"""A real browser, offline, for tests that look at pages; the tests are skipped, visibly, where there is none."""
+"""A real browser, offline, for tests that look at pages; the tests are skipped, visibly, where there is none.
+
+With SEATRIAL_BROWSER=required they fail instead: `.ci/run` sets it, after installing a browser.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,11 +23,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium of the system."""
+    without = pytest.fail if os.environ.get("SEATRIAL_BROWSER") == "required" else pytest.skip
     if importlib.util.find_spec("playwright") is None:
-        pytest.skip("playwright is not installed (dev extra)")
+        without("playwright is not installed (dev extra)")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.skip(f"no browser found: {', '.join(BROWSERS)}")
+        without(f"no browser found: {', '.join(BROWSERS)}")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
