@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,12 +78,15 @@ def label(
         _end({"imported": new, "file": str(out)}, f"{new} answers taken into {out}", as_json)
         return
     opened = Store.open(store or load().store)
-    waiting = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
+    queue = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
+    waiting = queue.items
+    left_out = [f"{d.n} {d.what}: {d.why}" for d in queue.left_out]
     if export is not None:
         import msgspec
 
         output.write(export, "".join(msgspec.json.encode(item).decode() + "\n" for item in waiting))
-        _end({"exported": len(waiting), "file": str(export)}, f"{len(waiting)} items written to {export}", as_json)
+        told = f"{len(waiting)} items written to {export}"
+        _end({"exported": len(waiting), "file": str(export)}, told, as_json, left_out)
         return
     screen = output.console()
     given = flow.ask(
@@ -90,7 +94,7 @@ def label(
     )
     held = len([a for a in flow.read_answers(out) if a.annotator == annotator])
     result = {"answered": given, "held": held, "queue": len(waiting), "file": str(out)}
-    _end(result, f"{given} answers now, {held} in {out}", as_json)
+    _end(result, f"{given} answers now, {held} in {out}", as_json, left_out)
 
 
 def _show(item: Item, place: int, total: int) -> None:
@@ -118,11 +122,13 @@ def _key(quiet: bool) -> str:
     return line
 
 
-def _end(result: dict[str, object], text: str, as_json: bool) -> None:
+def _end(result: dict[str, object], text: str, as_json: bool, warnings: Sequence[str] = ()) -> None:
     if as_json:
-        output.emit("label", result)
-    else:
-        output.console().print(text, markup=False)
+        output.emit("label", result, warnings=warnings)
+        return
+    for warning in warnings:
+        output.warn(warning)
+    output.console().print(text, markup=False)
 
 
 def agreement(

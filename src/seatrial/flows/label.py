@@ -20,11 +20,11 @@ from seatrial import scoring, signals
 from seatrial.canon import content_hash
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.extract import extract_store
-from seatrial.records import Trace
+from seatrial.records import Dropped, Trace
 from seatrial.signals import language, turns
 from seatrial.stats import cohen_kappa
 from seatrial.stats.agreement import Coefficient
-from seatrial.store import Store
+from seatrial.store import Store, permission
 
 Unit = Literal["turn", "action", "output"]
 
@@ -172,11 +172,29 @@ def draw(found: Sequence[Item], n: int, *, random_share: float = 0.5, seed: int 
     return [out[i] for i in rng.permutation(len(out))]
 
 
-def queue(store: Store, unit: Unit, n: int, *, random_share: float = 0.5, seed: int = 0) -> list[Item]:
-    """The items to label from a store; the same store, seed and numbers give the same queue, so it can be resumed."""
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for labels, and the sessions left out because nobody agreed to their being labelled."""
+
+    items: tuple[Item, ...]
+    left_out: tuple[Dropped, ...] = ()
+
+
+def queue(store: Store, unit: Unit, n: int, *, random_share: float = 0.5, seed: int = 0) -> Queue:
+    """The items to label from a store; the same store, seed and numbers give the same queue, so it can be resumed.
+
+    Raises:
+        UsageError: a share outside (0, 1]. EvidenceError: nothing to label.
+    """
     extract_store(store, scoring.UNIT)
     ids = sorted(store.table("sessions").select("session").collect()["session"].to_list())
-    return draw(list(items((store.trace(i) for i in ids), unit)), n, random_share=random_share, seed=seed)
+    allowed, refused = permission(store, "label").among(ids)
+    if refused and not allowed:
+        raise EvidenceError(
+            "nothing may be labelled: " + "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused),
+            hint="'seatrial consent' records what a person agreed to",
+        )
+    found = list(items((store.trace(i) for i in allowed), unit))
+    return Queue(items=tuple(draw(found, n, random_share=random_share, seed=seed)), left_out=refused)
 
 
 def read_answers(path: Path) -> list[Answer]:

@@ -10,9 +10,10 @@ import pytest
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows import label
 from seatrial.flows.labels import distrusted, read
-from seatrial.records import Agent, Provenance, Step, ToolCall, Trace
+from seatrial.records import Agent, Consent, Provenance, Step, ToolCall, Trace
 from seatrial.signals.accuracy import LabelledTurn, evaluate, read_labels
 from seatrial.stats import wilson
+from seatrial.store import Store, frames, session_row, set_consent, step_rows
 
 
 def _trace(name: str) -> Trace:
@@ -141,3 +142,17 @@ def test_evaluation_tells_confusions_curves_and_models() -> None:
     assert mistake.examples[0].id == "2"
     assert next(p.recall for p in found.curves["confirmation"]) == 1.0
     assert found.calibration["confirmation"].bins[0].right == 1.0
+
+
+def test_only_sessions_whose_people_agreed_are_labelled(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "s", create=True)
+    traces = [_trace(name) for name in ("a", "b")]
+    sessions = [session_row(t, store.put(t)) for t in traces]
+    store.commit(frames(sessions, [row for t in traces for row in step_rows(t)]))
+    set_consent(store, [Consent(subject="a", purposes=("rank",), basis="said so", time=0.0)])
+    found = label.queue(store, "turn", 10, random_share=1.0)
+    assert {item.session for item in found.items} == {"b"}
+    assert [(d.n, d.what) for d in found.left_out] == [(1, "sessions without consent to label")]
+    set_consent(store, [Consent(subject="b", purposes=(), basis="said so", time=0.0)])
+    with pytest.raises(EvidenceError, match="nothing may be labelled"):
+        label.queue(store, "turn", 10)
