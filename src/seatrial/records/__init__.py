@@ -12,6 +12,19 @@ from seatrial.records.decision import (
     RepeatRow,
     SignalRate,
 )
+from seatrial.records.dimension import (
+    DIMENSIONS,
+    ActionVerdict,
+    DimensionResult,
+    DimensionValue,
+    Evidence,
+    FailureCause,
+    FailureKind,
+    Finding,
+    RelevanceSource,
+    Scorecard,
+    TaskValue,
+)
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
 from seatrial.records.loss import FileReport, Skip
 from seatrial.records.pair import Certificate, ContrastRow, Pair, PolicyRow
@@ -70,11 +83,13 @@ from seatrial.records.world import (
 )
 
 __all__ = [
+    "DIMENSIONS",
     "OUTCOMES",
     "SCORED",
     "SIGNAL_KINDS",
     "STATUSES",
     "TABLES",
+    "ActionVerdict",
     "Agent",
     "AgentTurn",
     "AgentUnderTest",
@@ -97,12 +112,18 @@ __all__ = [
     "Design",
     "Detector",
     "Dimension",
+    "DimensionResult",
+    "DimensionValue",
     "Dropped",
     "Episode",
     "ErrorCause",
     "Estimate",
     "EventClass",
+    "Evidence",
+    "FailureCause",
+    "FailureKind",
     "FileReport",
+    "Finding",
     "Gate",
     "GateEvent",
     "GateVerdict",
@@ -121,9 +142,11 @@ __all__ = [
     "Reader",
     "RecordedOutcome",
     "RegressedTask",
+    "RelevanceSource",
     "RepeatRow",
     "ResultOutcome",
     "Risk",
+    "Scorecard",
     "SessionScore",
     "Signal",
     "SignalKind",
@@ -138,6 +161,7 @@ __all__ = [
     "Task",
     "TaskRef",
     "TaskSource",
+    "TaskValue",
     "ToolCall",
     "ToolResult",
     "ToolSpec",

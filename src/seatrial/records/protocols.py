@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from seatrial.records.dimension import DimensionResult, DimensionValue, Evidence
 from seatrial.records.loss import FileReport, Skip
 from seatrial.records.signal import Signal
 from seatrial.records.trace import ToolCall, ToolResult, Trace
@@ -72,6 +73,29 @@ class Detector(Protocol):
 
     def detect(self, trace: Trace) -> Sequence[Signal]:
         """Signals of this trace, none dropped, in step order."""
+
+
+@runtime_checkable
+class Dimension(Protocol):
+    """One of the seven dimensions (METHODS 5): one run to a value, the values of all runs to a result."""
+
+    @property
+    def name(self) -> str:
+        """``D1`` to ``D7``; a third party's own begins with another letter."""
+
+    @property
+    def title(self) -> str:
+        """What it measures, in two or three words."""
+
+    @property
+    def version(self) -> str:
+        """Bumped when the same run would give another value (METHODS 0.6)."""
+
+    def measure(self, run: Evidence) -> DimensionValue:
+        """The value of one run, or None with the reason. Never raises for what a trace holds."""
+
+    def combine(self, values: Sequence[DimensionValue], level: float) -> DimensionResult:
+        """The values of all runs (of every status, one per run) to one result, clustered by task."""
 
 
 @runtime_checkable
@@ -160,6 +184,7 @@ __all__ = [
     "Conversation",
     "Counterpart",
     "Detector",
+    "Dimension",
     "FileReport",
     "ReadLog",
     "Reader",
