@@ -27,7 +27,14 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Four cells of one condition, operation and delay, as shares of tasks; `effect` = rescue - harm."""
+    """Four cells of one condition, operation and delay, as shares of tasks; `effect` = rescue - harm.
+
+    `p_value` is the sign-flip test over tasks, `mcnemar` the exact test where every task has one pair of passes and
+    failures. `harm_upper` bounds harm from above, one-sided 95%. `placebo` is the floor of noise: its `floor` is what
+    two continuations without recovery rescue (and harm), `rescue_excess` and `harm_excess` what the operation adds.
+    `n` of `n_cohort` tasks have this row; `n_terminated` of them had ended before the delay was over, and
+    `without_terminated` is the effect without them, None where there are none.
+    """
 
     condition: str
     operation: str
@@ -41,11 +48,22 @@ class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float | None
     placebo: dict[str, Any] | None = None
     cohort: str | None = None
+    agent: str | None = None
+    n_pairs: int = 0
+    n_cohort: int = 0
+    mcnemar: float | None = None
+    harm_upper: float | None = None
+    n_terminated: int = 0
+    without_terminated: Estimate | None = None
 
 
 class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recovery policy achieves; `condition` may be ``all``. `versus` holds paired differences in success
-    to other policies, `harm_upper` the one-sided 95% bound on harm."""
+    """What a recovery policy achieves; `condition` may be ``all`` (an equal mix) or a mix such as ``clean 90%``.
+
+    `versus` holds paired differences in success to other policies, `harm_upper` the one-sided 95% bound on harm.
+    `doubly_robust` is the gain when a model stands in for continuations that were not run; None where all were, and
+    then it equals `gain`. `n` counts episodes, a task under a condition.
+    """
 
     policy: str
     condition: str
@@ -57,6 +75,8 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     intervention_rate: float
     harm_upper: float
     versus: dict[str, Estimate | None] = {}
+    doubly_robust: Estimate | None = None
+    delays: dict[str, float] = {}
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):

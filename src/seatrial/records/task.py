@@ -18,7 +18,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limits agent turns, `max_tool_calls` tool calls; None means no limit. `order` is None (or ``"none"``),
     ``"subsequence"`` or ``"prefix N"``: the first N of `expected_tools` are ordered. `reference` is a list of calls
     to match, ``{"calls": [{"tool", "arguments"}], "mode", "arguments"}`` (METHODS 6.2). `r_max` is the cost of doing
-    the task from scratch (METHODS 5, D4), in the world's unit.
+    the task from scratch (METHODS 5, D4), in the world's unit. `max_cost_usd` and `max_seconds` are what one attempt
+    may cost and take (METHODS 6.7).
     """
 
     id: str
@@ -30,6 +31,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check_final: str | Callable[..., Any] | list[dict[str, Any]] | None = None
     rubric: str | dict[str, Any] | None = None
     max_tool_calls: int | None = None
+    max_cost_usd: float | None = None
+    max_seconds: float | None = None
     order: str | None = None
     reference: dict[str, Any] | None = None
     gates: list[dict[str, Any]] = []
