@@ -12,7 +12,7 @@ import typer
 
 from seatrial._version import __version__
 from seatrial.cli import output
-from seatrial.cli.output import JsonOption, StoreOption
+from seatrial.cli.output import JsonOption, KeepOption, StoreOption
 
 if TYPE_CHECKING:
     from seatrial.flows.check import Checked
@@ -130,8 +130,10 @@ def gate(
         lost = () if accept_lost_rows else checked.lost
         flow.update_baseline(a, checked, checked.candidate, reason=reason, lost=lost)
     _write(checked, a, html=html, markdown=markdown, junit=junit, sarif=sarif, summary=summary)
+    warnings = checked.comparison.warnings
+    output.keep(store, "gate", checked.comparison, name=f"{candidate} against {a}", warnings=warnings)
     if as_json:
-        output.emit("gate", checked.comparison, warnings=checked.comparison.warnings)
+        output.emit("gate", checked.comparison, warnings=warnings)
     else:
         from seatrial.report.chapters import gate as chapter
 
@@ -238,6 +240,7 @@ def diff(
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")] = None,
+    store: KeepOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what two runs of one task did differently: aligned steps, the first divergence, what followed.
@@ -262,6 +265,7 @@ def diff(
         output.write(html, page.page([section], title="What the agent did differently", version=__version__))
     if markdown is not None:
         output.write(markdown, as_markdown([section]))
+    output.keep(store, "diff", found, name=f"{found['task']}: {b} against {a}")
     if as_json:
         output.emit("diff", found)
         return

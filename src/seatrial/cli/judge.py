@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from seatrial.cli import output
-from seatrial.cli.output import JsonOption, LevelOption, SeedOption
+from seatrial.cli.output import JsonOption, KeepOption, LevelOption, SeedOption
 
 CACHE = ".seatrial/judge-cache"
 
@@ -50,6 +50,7 @@ def run(
     ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge at most so many outputs.")] = None,
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
+    store_dir: KeepOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge recorded work by a rubric, one verdict per criterion; says what it costs before and while it asks.
@@ -91,15 +92,16 @@ def run(
     for _, verdicts in judged.rows:
         for v in verdicts:
             counts[v.metric][2 if v.passed is None else 0 if v.passed else 1] += 1
+    result: dict[str, Any] = {
+        "judge": spec.name,
+        "asked": judged.asked,
+        "cost_usd": judged.cost_usd,
+        "unscored": judged.unscored,
+        "criteria": {m: {"met": a, "not_met": b, "unscored": c} for m, (a, b, c) in counts.items()},
+        "verdicts": flow.results_rows(judged),
+    }
+    output.keep(store_dir, "judge run", result, name=f"{spec.name} ran")
     if as_json:
-        result: dict[str, Any] = {
-            "judge": spec.name,
-            "asked": judged.asked,
-            "cost_usd": judged.cost_usd,
-            "unscored": judged.unscored,
-            "criteria": {m: {"met": a, "not_met": b, "unscored": c} for m, (a, b, c) in counts.items()},
-            "verdicts": flow.results_rows(judged),
-        }
         output.emit("judge run", result)
     else:
         output.show(chapter.judged({m: (c[0], c[1], c[2]) for m, c in counts.items()}, judged.asked, judged.cost_usd))
@@ -124,6 +126,7 @@ def validate(
     task: Annotated[str | None, typer.Option(help="Column of the task that items share.")] = None,
     level: LevelOption = 0.95,
     seed: SeedOption = 0,
+    store: KeepOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hold a judge to people's verdicts: agreement, kappa, alpha, sensitivity, specificity, biases, and its standing.
@@ -152,6 +155,7 @@ def validate(
     rows = [msgspec.to_builtins(s) for s in standings]
     if stamp is not None and spec is not None:
         write_stamp(stamp, make_stamp(spec, standings))
+    output.keep(store, "judge validate", {"criteria": rows}, name=f"{spec.name if spec else file} against people")
     if as_json:
         output.emit("judge validate", {"criteria": rows})
     else:

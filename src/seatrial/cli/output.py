@@ -25,6 +25,12 @@ StoreOption = Annotated[
     str | None,
     typer.Option("--store", metavar="DIR", help="The store (default: .seatrial, or settings).", show_default=False),
 ]
+KeepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="DIR", help="Also keep the result in this store, for 'seatrial serve'.", show_default=False
+    ),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random: same seed, same bytes.")]
 LevelOption = Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Confidence level of intervals.")]
 
@@ -33,14 +39,43 @@ MAX_WIDTH = 100
 
 def emit(command: str, result: Any, *, data_version: str | None = None, warnings: Sequence[str] = ()) -> None:
     """Print the JSON envelope of DESIGN 5 on stdout."""
-    envelope = {
+    sys.stdout.write(canonical(_envelope(command, result, data_version, warnings)).decode() + "\n")
+
+
+def _envelope(command: str, result: Any, data_version: str | None, warnings: Sequence[str]) -> dict[str, Any]:
+    return {
         "seatrial": __version__,
         "command": command,
         "data_version": data_version,
         "result": result,
         "warnings": list(warnings),
     }
-    sys.stdout.write(canonical(envelope).decode() + "\n")
+
+
+def keep(
+    store: str | Path | None,
+    command: str,
+    result: Any,
+    *,
+    name: str = "",
+    data_version: str | None = None,
+    warnings: Sequence[str] = (),
+) -> None:
+    """Leave the command's envelope in the store that `--store` names, where the web application shows it.
+
+    None: no store was named, and nothing is kept. `name` is what a person will know the result by. A result that
+    cannot be kept is still printed, so that is a warning.
+    """
+    if store is None:
+        return
+    from seatrial.store import Store
+
+    try:
+        opened = Store.open(store, create=True)
+        envelope = _envelope(command, result, data_version, warnings)
+        opened.save_result(command.split()[0], name or command, envelope)
+    except SeatrialError as error:
+        warn(f"the result is not kept in the store: {error.message}")
 
 
 def report_error(error: SeatrialError, *, as_json: bool) -> None:

@@ -134,6 +134,8 @@ def rank(
         output.write(html, page.ranking_page(run.ranking, version=__version__))
     if markdown is not None:
         output.write(markdown, as_markdown.ranking(run.ranking))
+    about = ", ".join([f"by {arm if arm != 'arm' else 'model'}", *(where or [])])
+    output.keep(store, "rank", run.ranking, name=about, data_version=run.data_version, warnings=run.ranking.warnings)
     if as_json:
         output.emit("rank", run.ranking, data_version=run.data_version, warnings=run.ranking.warnings)
         return

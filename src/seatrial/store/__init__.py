@@ -2,6 +2,7 @@
 
 from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
 from seatrial.store.erase import Erasure, erase, expire
+from seatrial.store.results import ResultHead, StoredResult
 from seatrial.store.rows import frames, rows_of, session_row, step_rows
 from seatrial.store.scan import Proof
 from seatrial.store.store import FORMAT, Store, temporary_store
@@ -12,7 +13,9 @@ __all__ = [
     "Erasure",
     "Permission",
     "Proof",
+    "ResultHead",
     "Store",
+    "StoredResult",
     "Verification",
     "consents",
     "erase",

@@ -50,6 +50,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 class _Marker(msgspec.Struct):
     blobs: list[str]
     sessions: list[str] = []
+    subjects: list[str] = []
 
 
 def erase(
@@ -75,7 +76,7 @@ def erase(
         before = store.versions.head()
         wanted_for = _identifiers(store, wanted, subjects)
         blobs = _blobs(store, set(wanted), set(subjects))
-        write_atomic(store.path / ERASING, canonical(_Marker(blobs, wanted)), mode=0o600)
+        write_atomic(store.path / ERASING, canonical(_Marker(blobs, wanted, list(subjects))), mode=0o600)
         sync_path(store.path)
         say(0, 3, "erasing")
         rows = _counts(store, wanted, subjects)
@@ -251,6 +252,7 @@ def _finish(store: Store) -> None:
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
     _strike(store.path / LEDGERS, marker.sessions)
+    store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
     path.unlink()
     sync_path(store.path)
 

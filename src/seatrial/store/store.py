@@ -8,9 +8,10 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -26,6 +27,8 @@ from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
+from seatrial.store.results import FOLDER as RESULTS
+from seatrial.store.results import ResultHead, Results, StoredResult
 from seatrial.store.verify import Verification, verify
 from seatrial.store.versions import HEAD, Version, Versions, link
 
@@ -36,7 +39,7 @@ LOCK_TIMEOUT_S = 120.0
 ERASING = "erasing.json"
 """Says what an erasure is about to remove from disk (`erase`)."""
 
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", ERASING, HEAD})
+_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", RESULTS, ERASING, HEAD})
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
@@ -59,6 +62,7 @@ class Store:
         self.blobs = Blobs(path / "blobs", durable=durable)
         self.versions = Versions(path / "versions.jsonl", durable=durable)
         self.delta = DeltaTables(path / "tables", durable=durable)
+        self._results = Results(path / RESULTS, durable=durable)
         self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
 
     @classmethod
@@ -249,11 +253,45 @@ class Store:
         lazy = self.table(name, ordered=False).select(by).filter(pl.col(by).is_in(wanted))
         return sorted(lazy.unique().collect()[by].to_list())
 
+    # Results
+
+    def save_result(self, kind: str, name: str, envelope: Mapping[str, Any]) -> str:
+        """Keep what a command printed, for the web application to show; returns its id (`Results.save`).
+
+        Raises:
+            ErasedError: it was made from a data version that has been erased since, and may quote what is gone.
+            StoreError: it cannot be written.
+            UsageError: `kind` is not a word of small letters.
+        """
+        with self.writing():
+            made_from = envelope.get("data_version")
+            if isinstance(made_from, str) and made_from in {v.stamp for v in self.versions.all()}:
+                self.versions.readable(made_from)
+            return self._results.save(kind, name, envelope)
+
+    def results(self, kind: str | None = None) -> list[ResultHead]:
+        """Results that commands left, newest first; of one `kind`, or all."""
+        return self._results.heads(kind)
+
+    def result(self, ident: str) -> StoredResult:
+        """One result with its envelope.
+
+        Raises:
+            InputError: there is none of that id.
+            StoreError: its file is damaged.
+        """
+        return self._results.get(ident)
+
+    def strike_results(self, identifiers: Sequence[str]) -> int:
+        """Remove the results that name one of these sessions, blobs or pseudonyms; how many."""
+        return self._results.strike(identifiers)
+
     # Stewardship
 
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
-        return verify(self.versions, self.blobs, self.delta, progress, erasing=(self.path / ERASING).exists())
+        erasing = (self.path / ERASING).exists()
+        return verify(self.versions, self.blobs, self.delta, progress, erasing=erasing, results=self._results)
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.

@@ -13,6 +13,7 @@ from seatrial.records import Check, Trace
 from seatrial.records.tables import ATTEMPTS, SESSIONS, TABLES, TRIAGE, Table
 from seatrial.store.blobs import Blobs
 from seatrial.store.delta import DeltaTables
+from seatrial.store.results import Results
 from seatrial.store.versions import ORIGIN, Version, Versions, link
 
 SHOWN = 20
@@ -56,6 +57,7 @@ def verify(
     progress: Callable[[int, int | None, str], None] | None = None,
     *,
     erasing: bool = False,
+    results: Results | None = None,
 ) -> Verification:
     """Check blobs, tables and the version log against each other, as of the newest data version.
 
@@ -94,6 +96,9 @@ def verify(
         if table.name not in broken:
             unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE) or table.by != "session"
             _table(delta, table, head, None if unknown else known, found)
+    if results is not None:
+        kept = len(results.heads())
+        found.add("results", results.problems(), f"{kept} results of commands hold what their names say")
     return Verification(
         ok=not found.problems,
         data_version=head.stamp,
