@@ -1,0 +1,12 @@
+"""The seven dimensions in one explicit tuple; third parties' come in by entry points."""
+
+from __future__ import annotations
+
+from seatrial.dimensions.completion import Completion
+from seatrial.dimensions.reproducibility import Reproducibility
+from seatrial.records.protocols import Dimension
+
+
+def dimensions() -> tuple[Dimension, ...]:
+    """D1 to D7 with their usual options."""
+    return (Completion(), Reproducibility())
