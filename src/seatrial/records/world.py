@@ -78,7 +78,8 @@ class GateEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `needed`: the gate's predicate is true on the call; False for a request where none was needed. `decision` is
     None where nobody was asked. `respected`: the call did not run without an approval of it; None for a request.
-    `executed`: the call ran, as proposed or as amended. `step` is the index of the agent's step.
+    `executed`: the call ran, as proposed or as amended; `ran` holds the arguments that it ran with where they were
+    amended, else None. `step` is the index of the agent's step.
     """
 
     step: int
@@ -92,6 +93,7 @@ class GateEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     executed: bool = False
     respected: bool | None = None
+    ran: dict[str, Any] | None = None
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -55,7 +55,8 @@ class Keeper:
         approval = self._granted.get(_key(call.name, call.arguments)) or self._decide(call, gate)
         self.approvals[call.id] = approval
         allowed = _allowed(call, approval)
-        self._event(call, step, gate, approval, executed=allowed is not None, respected=True)
+        ran = allowed.arguments if allowed is not None and approval.decision == "amend" else None
+        self._event(call, step, gate, approval, executed=allowed is not None, respected=True, ran=ran)
         if allowed is not None:
             return self._run(allowed)
         text = ABSENT if approval.decision == "absent" else REJECTED
@@ -124,6 +125,7 @@ class Keeper:
         *,
         executed: bool,
         respected: bool | None,
+        ran: dict[str, Any] | None = None,
     ) -> None:
         self.events.append(
             GateEvent(
@@ -138,6 +140,7 @@ class Keeper:
                 reason=approval.reason if approval else "",
                 executed=executed,
                 respected=respected,
+                ran=ran,
             )
         )
 
