@@ -54,7 +54,7 @@ def task_means(values: Iterable[DimensionValue]) -> dict[str, TaskValue]:
 
 
 def mean_over_tasks(
-    per_task: Mapping[str, TaskValue], level: float, method: str
+    per_task: Mapping[str, TaskValue], confidence: float, method: str
 ) -> tuple[Estimate | None, float | None]:
     """The equal-weight mean of the tasks' values and its raw value.
 

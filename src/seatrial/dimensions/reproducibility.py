@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from seatrial.dimensions.aggregate import by_task, mean_over_tasks, result, scored, value_of
+from seatrial.dimensions.aggregate import WORST, by_task, mean_over_tasks, result, scored, value_of
 from seatrial.dimensions.completion import outcome
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Evidence, Finding, TaskValue
 from seatrial.stats import certified_consistency
@@ -96,13 +96,10 @@ def _notes(used: dict[str, list[float]], level: float) -> tuple[str, ...]:
 
 def _unsteady(values: Sequence[DimensionValue], per_task: dict[str, TaskValue]) -> tuple[DimensionValue, ...]:
     """Of the tasks that vary most, the first run that failed."""
-    shown = []
+    shown: list[DimensionValue] = []
     tasks = by_task(scored(values))
-    for task, t in sorted(
-        per_task.items(), key=lambda item: (1.0 if item[1].value is None else item[1].value, item[0])
-    ):
-        if t.value is None or t.value >= 1.0 or len(shown) == 5:
-            continue
+    varying = [(t.value, task) for task, t in per_task.items() if t.value is not None and t.value < 1.0]
+    for value, task in sorted(varying)[:WORST]:
         rows = [v for v in tasks[task] if v.numerator is not None]
         low = min(rows, key=lambda v: (v.numerator, v.trial))
         passed = sum(v.numerator == 1.0 for v in rows)
