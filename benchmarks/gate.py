@@ -1,15 +1,17 @@
 """How often gates err: unchanged agents, drops of the margin, and the drops that must be seen (METHODS 6.5).
 
-Usage: python benchmarks/gate.py [SIMULATIONS] [PEER_SIMULATIONS]   (defaults 10000 and 200)
+Usage: python benchmarks/gate.py [SIMULATIONS] [PEER_SIMULATIONS]   (defaults 10000 and 300; 0 leaves a part out)
 
-The same counts go to the default gate, to the literal rule "block on a drop of more than two points", and, where they
-are installed, to the packages regressgate and holdline, each with its own defaults. A peer has no third answer: what it
-does not block, it lets pass.
+The same counts go to the default gate, to the literal rule "block on a drop of more than two points", and to the
+packages regressgate and holdline, which are installed into a folder of their own first, each with its own defaults. A
+peer has no third answer: what it does not block, it lets pass.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,13 +24,24 @@ from gate_designs import FLAKINESS, chances, concentrated, dropped, simulate
 
 SIZES = ((30, 5), (100, 5))
 DROPS = (0, 2, 5, 8, 10, 12, 15, 20)
+PEERS = ("regressgate==0.1.0", "holdline==0.2.1")
+PEER_KINDS = ("mixed", "steady", "near perfect")
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    few = int(sys.argv[2]) if len(sys.argv) > 2 else 200
-    rng = np.random.default_rng(1)
+    few = int(sys.argv[2]) if len(sys.argv) > 2 else 300
+    if n:
+        own(n, np.random.default_rng(1))
+    if few:
+        with tempfile.TemporaryDirectory() as folder:
+            install(folder)
+            peers(few, np.random.default_rng(1))
+
+
+def own(n: int, rng: np.random.Generator) -> None:
+    """This gate and the point rule: error rates, then power."""
     print(f"{n} simulations per cell; REGRESSION of unchanged agents over six metrics, and the point rule")
     heads = ("tasks", "gate", "point", "any of 6", "PASS", "false PASS", "few tasks")
     print(f"{'agents':14s}" + "".join(f"{h:>{w}s}" for h, w in zip(heads, (6, 8, 8, 10, 8, 12, 10), strict=True)))
@@ -50,11 +63,20 @@ def main() -> None:
             for name, how in (("spread", dropped), ("few tasks", concentrated)):
                 curve = [simulate(p, how(p, d / 100), runs, seed=5).regression for d in DROPS]
                 print(f"{kind:14s}{tasks:6d}{name:>14s}" + "".join(f"{x:7.1%}" for x in curve))
-    peers(few, rng)
+
+
+def install(folder: str) -> None:
+    """The peers, in a folder that is gone afterwards; behind everything else on the path, so that what they need and
+    is here already stays as it is. One that cannot be installed is told by the import."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, *PEERS]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)
+    if made.returncode:
+        print(f"the peers cannot be installed: {made.stderr.strip()[-200:]}")
+    sys.path.append(folder)
 
 
 def peers(n: int, rng: np.random.Generator) -> None:
-    """The same counts through every gate that is installed."""
+    """The same counts through every gate that is there."""
     gates: dict[str, Callable[[Counts, Counts, int], bool]] = {"point rule": _point, "seatrial": _ours}
     for name, make in (("regressgate", _regressgate), ("holdline", _holdline)):
         try:
@@ -63,7 +85,7 @@ def peers(n: int, rng: np.random.Generator) -> None:
             print(f"\n{name} is not installed")
     print(f"\nShare of comparisons blocked, 30 tasks x 5 runs, {n} per cell ({', '.join(gates)})")
     print(f"{'agents':14s}{'drop':>6s}" + "".join(f"{name:>13s}" for name in gates) + f"{'seconds':>10s}")
-    for kind in FLAKINESS:
+    for kind in PEER_KINDS:
         for drop in (0.0, 0.05, 0.10, 0.15):
             start = time.perf_counter()
             p = chances(kind, 30, n, rng)
@@ -108,8 +130,6 @@ def _regressgate() -> Callable[[Counts, Counts, int], bool]:
 
 
 def _holdline() -> Callable[[Counts, Counts, int], bool]:
-    import tempfile
-
     from holdline.gate import gate
     from holdline.importers import load_results
 

@@ -40,6 +40,12 @@ def grade(
     max_tool_calls: Annotated[
         int | None, typer.Option(min=1, help="Limit of tool calls, where no task sets one.")
     ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.0, metavar="USD", help="What an attempt may cost, where no task says.")
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds that an attempt may take, where no task says.")
+    ] = None,
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     store: StoreOption = None,
     level: LevelOption = 0.95,
@@ -69,6 +75,8 @@ def grade(
                 format=None if format == "auto" else format,
                 max_turns=max_turns,
                 max_tool_calls=max_tool_calls,
+                max_cost_usd=max_cost,
+                max_seconds=max_seconds,
                 level=level,
                 progress=step,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,21 +47,29 @@ def grade_paths(
     format: str | None = None,
     max_turns: int | None = None,
     max_tool_calls: int | None = None,
+    max_cost_usd: float | None = None,
+    max_seconds: float | None = None,
     level: float = 0.95,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> Graded:
     """Grade recorded trajectories. With a suite, a trace's task is looked up there by its id; without, the checks
-    that need no task apply, and the budgets given.
+    that need no task apply, and the budgets given; a budget of the task's own wins.
 
     Raises:
         EvidenceError: there is nothing to grade.
     """
     skipped: dict[str, int] = {}
     tasks = {t.id: t for t in suite.tasks} if suite is not None else None
+    limits = {
+        "max_turns": max_turns,
+        "max_tool_calls": max_tool_calls,
+        "max_cost_usd": max_cost_usd,
+        "max_seconds": max_seconds,
+    }
     systems: dict[str, Judged] = {}
     n = 0
     for path, trace in _traces(paths, format, progress):
-        task = _task(trace, tasks, max_turns, max_tool_calls)
+        task = _task(trace, tasks, limits)
         why = None if task is not None else f"the suite has no task {trace.task.id!r}"
         if trace.parent is not None:
             why = "a sub-agent's trace"
@@ -84,9 +92,10 @@ def grade_trace(task: Task, trace: Trace, using: Sequence[TaskCheck] | None = No
     """Every check (or those given) on one recorded trace.
 
     What the log does not say about a result is judged as the signals judge it: output that is an error counts as one,
-    and a fault of the environment may pass by itself.
+    and a fault of the environment may pass by itself. The signals are handed to the checks of production.
     """
-    return grading.grade(task, grading.of_trace(judged_results(trace)), using)
+    found = signals.extract(trace)
+    return grading.grade(task, grading.of_trace(judged_results(trace, found), signals=found.signals), using)
 
 
 def _without_task(task: Task) -> tuple[TaskCheck, ...]:
@@ -97,9 +106,10 @@ def _without_task(task: Task) -> tuple[TaskCheck, ...]:
     return tuple(c for c in grading.checks() if c.name not in idle)
 
 
-def judged_results(trace: Trace) -> Trace:
-    """The trace with the cause of every error, and with errors where the log left the outcome open."""
-    facts = {(f.step, f.call_id): f for f in signals.extract(trace).calls}
+def judged_results(trace: Trace, found: signals.Extraction | None = None) -> Trace:
+    """The trace with the cause of every error, and with errors where the log left the outcome open. `found` is what
+    the signals found in it (None: found here)."""
+    facts = {(f.step, f.call_id): f for f in (found or signals.extract(trace)).calls}
     steps = []
     for step in trace.steps:
         changed = []
@@ -137,27 +147,15 @@ def _traces(
             progress(done, len(files), "files")
 
 
-def _task(
-    trace: Trace, tasks: dict[str, Task] | None, max_turns: int | None, max_tool_calls: int | None
-) -> Task | None:
+def _task(trace: Trace, tasks: dict[str, Task] | None, limits: Mapping[str, float | None]) -> Task | None:
     if tasks is not None:
         found = tasks.get(trace.task.id or "")
-        return found if found is None else _with_limits(found, max_turns, max_tool_calls)
-    return Task(
-        id=trace.task.id or trace.id,
-        input="",
-        reference=_tau2_reference(trace),
-        max_turns=max_turns,
-        max_tool_calls=max_tool_calls,
-    )
-
-
-def _with_limits(task: Task, max_turns: int | None, max_tool_calls: int | None) -> Task:
-    return msgspec.structs.replace(
-        task,
-        max_turns=task.max_turns if max_turns is None else max_turns,
-        max_tool_calls=task.max_tool_calls if max_tool_calls is None else max_tool_calls,
-    )
+    else:
+        found = Task(id=trace.task.id or trace.id, input="", reference=_tau2_reference(trace))
+    if found is None:
+        return None
+    given = {name: limit for name, limit in limits.items() if limit is not None and getattr(found, name) is None}
+    return msgspec.structs.replace(found, **given)
 
 
 def _tau2_reference(trace: Trace) -> dict[str, Any] | None:
@@ -226,7 +224,8 @@ def regrade(store: Store, run: str, suite: Suite) -> tuple[str, list[str]]:
         blob = attempt.extra.get("blob")
         if attempt.task in changed or blob is None or attempt.status in ("error_infra", "skipped", "missing"):
             continue
-        verdicts = grading.grade(tasks[attempt.task], grading.of_trace(store.trace_of(blob)))
+        seen = grading.of_trace(store.trace_of(blob))
+        verdicts = grading.grade(tasks[attempt.task], seen, grading.checks(reactions=False))
         fresh.append((_restated(attempt, verdicts), verdicts))
     if not fresh:
         raise EvidenceError(f"no attempt of {run} is of a task as this suite now has it")

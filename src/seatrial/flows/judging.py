@@ -26,7 +26,7 @@ def judge(task: Task, episode: Episode) -> tuple[tuple[Verdict, ...], Status, fl
         changes=episode.changes,
         stopped=episode.stopped,
     )
-    verdicts = grading.grade(task, seen)
+    verdicts = grading.grade(task, seen, grading.checks(reactions=False))
     if episode.status is not None:
         return verdicts, episode.status, None, episode.reason
     status, score, reason = grading.outcome(verdicts)

@@ -12,6 +12,7 @@ from seatrial.grading.checks import (
     matches_reference,
     no_verbatim_retries,
     ordered,
+    production,
     refusals,
     required_present,
     within_budget,
@@ -33,8 +34,9 @@ BUILT_IN: tuple[TaskCheck, ...] = (
     refusals.NO_UNKNOWN_TOOLS,
     refusals.NO_POLICY_REFUSALS,
     matches_reference.CHECK,
+    *production.CHECKS,
 )
-"""In the order of reports: the end first, then the way there."""
+"""In the order of reports: the end first, then the way there, then what production says."""
 
 SIX: tuple[TaskCheck, ...] = (
     required_present.CHECK,
@@ -48,9 +50,13 @@ SIX: tuple[TaskCheck, ...] = (
 
 
 @cache
-def checks() -> tuple[TaskCheck, ...]:
-    """Built-in checks, then those of other packages in name order; one whose name is taken is left out."""
-    found = {c.name: c for c in BUILT_IN}
+def checks(reactions: bool = True) -> tuple[TaskCheck, ...]:
+    """Built-in checks, then those of other packages in name order; one whose name is taken is left out.
+
+    Without `reactions`: not the ones about how people took an answer, which a sandbox has not.
+    """
+    left_out = () if reactions else production.REACTIONS
+    found = {c.name: c for c in BUILT_IN if c not in left_out}
     for plugin in plugins.plugins("seatrial.checks").found:
         if isinstance(plugin.value, TaskCheck) and plugin.value.name not in found:
             found[plugin.value.name] = plugin.value

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from seatrial.grading.events import Timeline, timeline, words
-from seatrial.records import Layer, StateChange, Task, ToolSpec, Trace, Verdict
+from seatrial.records import Layer, Signal, StateChange, Task, ToolSpec, Trace, Verdict
 
 ATTEMPT = "seatrial-attempt"
 """The format of traces that our own runner makes."""
@@ -19,6 +19,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `answer` is the agent's last words (None: it said nothing); `final` and `start` are the world's states and
     `changes` what differs between them (None: not recorded). `stopped` is why the episode ended (None: unknown).
+    `signals` are those of a trace from production (None: nobody looked for any), `replies` the turns of the user
+    after the agent's first; `cost_usd` and `seconds` are of the whole attempt (None: not known).
     """
 
     timeline: Timeline
@@ -27,6 +29,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     final: dict[str, Any] | None = None
     changes: tuple[StateChange, ...] | None = None
     stopped: str | None = None
+    signals: tuple[Signal, ...] | None = None
+    replies: int = 0
+    cost_usd: float | None = None
+    seconds: float | None = None
 
 
 @runtime_checkable
@@ -58,8 +64,9 @@ def of_trace(
     final: dict[str, Any] | None = None,
     changes: tuple[StateChange, ...] | None = None,
     stopped: str | None = None,
+    signals: Sequence[Signal] | None = None,
 ) -> Evidence:
-    """The evidence of a trace, with whatever states were recorded beside it.
+    """The evidence of a trace, with whatever states were recorded beside it and the signals that were found in it.
 
     What is not given is taken from the trace of an attempt, which keeps tools, start, final state and changes in its
     `extra` (`world.trace_of`).
@@ -77,7 +84,20 @@ def of_trace(
         final=final if final is not None else held.get("final"),
         changes=changes,
         stopped=stopped if stopped is not None else held.get("stopped"),
+        signals=None if signals is None else tuple(signals),
+        replies=_replies(trace),
+        cost_usd=trace.totals.usage.cost_usd,
+        seconds=trace.totals.wall,
     )
+
+
+def _replies(trace: Trace) -> int:
+    """The turns of a user after the agent's first turn."""
+    first = next((s.index for s in trace.steps if s.event_class == "agent" and not s.copied), None)
+    if first is None:
+        return 0
+    users = ("human", "simulated_user")
+    return sum(s.event_class in users and not s.copied and s.index > first for s in trace.steps)
 
 
 def of_events(events: Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec] = ()) -> Evidence:

@@ -40,6 +40,8 @@ _PROPERTIES: dict[str, Any] = {
     "forbidden_tools": {**_WORDS, "description": "tools that must not run"},
     "max_turns": {**_LIMIT, "description": "budget of agent turns"},
     "max_tool_calls": {**_LIMIT, "description": "limit of tool calls"},
+    "max_cost_usd": {"type": ["number", "null"], "minimum": 0, "description": "USD that an attempt may cost"},
+    "max_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0, "description": "seconds that it may take"},
     "order": {
         "type": ["string", "null"],
         "pattern": r"^(none|subsequence|prefix [1-9]\d{0,5})$",

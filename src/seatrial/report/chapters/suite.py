@@ -86,7 +86,8 @@ def _seconds(value: float | None) -> str:
 
 
 def metrics(rows: Sequence[_Metric]) -> Table:
-    """One row per metric, never blended."""
+    """One row per metric, never blended. A check of production that nothing was there for has no row: outside
+    production that is all of them."""
     return Table(
         caption="Share of attempts that pass each check, intervals by task",
         columns=(
@@ -107,6 +108,7 @@ def metrics(rows: Sequence[_Metric]) -> Table:
                 clip(clean(m.why), 60) if m.why else "-",
             )
             for m in rows
+            if m.n or m.layer != "production"
         ),
         grouped=True,
     )
