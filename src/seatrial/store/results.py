@@ -74,8 +74,8 @@ class Results:
         if not _KIND.fullmatch(kind):
             raise UsageError(f"a result's kind is a word of small letters, not {kind!r}")
         shown = name[:_NAME_CHARS]
-        body = canonical(dict(envelope))
-        ident = f"{kind}-{digest(canonical(shown) + body)[:16]}"
+        plain = msgspec.json.decode(canonical(dict(envelope)))  # records become objects, whose keys are sorted
+        ident = _ident(kind, shown, plain)
         version = envelope.get("data_version")
         kept = StoredResult(
             id=ident,
@@ -84,7 +84,7 @@ class Results:
             time=round(time.time() if now is None else now, 3),
             command=str(envelope.get("command", kind)),
             data_version=version if isinstance(version, str) else None,
-            envelope=msgspec.json.decode(body),
+            envelope=plain,
         )
         try:
             self._root.mkdir(exist_ok=True)
@@ -130,8 +130,7 @@ class Results:
             except (msgspec.DecodeError, OSError) as error:
                 wrong.append(f"result {path.stem}: {error}")
                 continue
-            ident = f"{kept.kind}-{digest(canonical(kept.name) + canonical(kept.envelope))[:16]}"
-            if not ident == kept.id == path.stem:
+            if not _ident(kept.kind, kept.name, kept.envelope) == kept.id == path.stem:
                 wrong.append(f"result {path.stem} holds something else than its name says")
         return wrong
 
@@ -176,3 +175,7 @@ class Results:
         head = msgspec.structs.replace(head, size=about.st_size)
         self._heads[path.name] = (stamp, head)
         return head
+
+
+def _ident(kind: str, name: str, envelope: Mapping[str, Any]) -> str:
+    return f"{kind}-{digest(canonical(name) + canonical(envelope))[:16]}"

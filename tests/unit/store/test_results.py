@@ -84,6 +84,13 @@ def test_a_result_of_erased_data_is_not_kept(store: Store, trace: Make, put: Put
     assert store.results() == []
 
 
+def test_records_are_kept_as_the_objects_that_they_print(store: Store, trace: Make) -> None:
+    one = trace("a")
+    ident = store.save_result("rank", "a", envelope(one))
+    assert store.result(ident).envelope["result"]["agent"] == {"name": "a"}
+    assert store.verify().ok
+
+
 def test_verify_tells_a_changed_result(store: Store) -> None:
     ident = store.save_result("rank", "a", envelope(1))
     assert store.verify().ok
