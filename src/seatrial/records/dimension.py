@@ -88,6 +88,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     same in plain values, for another process (``suite``, ``task``, ``seed``). `annotations` are a person's verdicts
     on this run's actions, `judged` those of a validated judge. `succeeds` judges an end as the task does: final
     answer and world state to passed, or None where it cannot. `own` marks a run that our runner recorded.
+    `required` tells which of the effects that the task's intent requires hold in a state, in their order (None: it
+    requires none, or none that can be looked at). `agent` begins the agent's session again with the model's recorded
+    responses in place of the model; it must reach no model.
     `audit` is the run's audit record as a plain JSON value (`dimensions.audit`).
     """
 
@@ -100,6 +103,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     annotations: tuple[ActionVerdict, ...] = ()
     judged: tuple[ActionVerdict, ...] = ()
     succeeds: Callable[[str, dict[str, Any]], bool | None] | None = None
+    required: Callable[[dict[str, Any]], tuple[bool, ...]] | None = None
+    agent: Callable[[], Any] | None = None
     audit: dict[str, Any] | None = None
     own: bool = False
 
