@@ -128,7 +128,7 @@ def from_rows(rows: Iterable[Row], file: str = "pairs") -> Pairs:
         known.append(pair)
         for j, name in enumerate(features):
             cell = row.cells.get(name)
-            x[i, j] = math.nan if _empty(cell) else float(cell)
+            x[i, j] = math.nan if cell is None or _empty(cell) else float(cell)
     return _columns(known, features, x, tuple(n for n in others if n not in features))
 
 
