@@ -12,9 +12,10 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
-from seatrial.errors import InfrastructureError, SeatrialError, UsageError
+from seatrial.engine.travel import Failure, cannot_travel, guarded, name_of, named, packed, unpacked
+from seatrial.errors import InfrastructureError, UsageError
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -25,15 +26,6 @@ Progress = Callable[[int, int | None, str], None]
 
 AHEAD = 2
 """Batches in flight for each worker: enough to keep it busy, few enough to bound memory."""
-
-
-class _Failure(NamedTuple):
-    """An exception on its way home. `pickled` is None for one that cannot travel."""
-
-    pickled: bytes | None
-    kind: str
-    message: str
-    hint: str | None
 
 
 def default_workers() -> int:
@@ -98,9 +90,9 @@ def _inline(
     fn: Callable[[B], R], batches: Iterable[B], total: int | None, progress: Progress | None, what: str
 ) -> Iterator[R]:
     for number, batch in enumerate(batches):
-        outcome = _guarded(fn, batch)
-        if isinstance(outcome, _Failure):
-            raise _named(outcome, number, batch)
+        outcome = guarded(fn, batch)
+        if isinstance(outcome, Failure):
+            raise named(outcome, number, batch)
         if progress is not None:
             progress(number + 1, total, what)
         yield outcome
@@ -113,13 +105,13 @@ def _pooled(
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     source = iter(batches)
-    flying: collections.deque[tuple[int, B, Future[R | _Failure]]] = collections.deque()
+    flying: collections.deque[tuple[int, B, Future[R | Failure]]] = collections.deque()
     sent = 0
     pool = ProcessPoolExecutor(n, mp_context=context)
     try:
         while True:
             for batch in source:
-                flying.append((sent, batch, pool.submit(_unpacked, _packed(fn, batch, sent))))
+                flying.append((sent, batch, pool.submit(unpacked, packed(fn, batch, sent))))
                 sent += 1
                 if len(flying) >= n * AHEAD:
                     break
@@ -130,64 +122,16 @@ def _pooled(
                 outcome = future.result()
             except BrokenProcessPool as error:
                 raise InfrastructureError(
-                    f"a worker process died in {_name(number, batch)}",
+                    f"a worker process died in {name_of(number, batch)}",
                     hint="it may have run out of memory; run again with --workers 1 "
                     "(a script needs the guard: if __name__ == '__main__')",
                 ) from error
             except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise _cannot_travel(number, batch, error) from error
-            if isinstance(outcome, _Failure):
-                raise _named(outcome, number, batch)
+                raise cannot_travel(number, batch, error) from error
+            if isinstance(outcome, Failure):
+                raise named(outcome, number, batch)
             if progress is not None:
                 progress(number + 1, total, what)
             yield outcome
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _packed(fn: Callable[[B], R], batch: B, number: int) -> bytes:
-    """Work as bytes. An executor that meets work it cannot pickle may wait for ever when it is shut down."""
-    try:
-        return pickle.dumps((fn, batch), protocol=pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
-        raise _cannot_travel(number, batch, error) from error
-
-
-def _unpacked(packed: bytes) -> Any:
-    fn, batch = pickle.loads(packed)
-    return _guarded(fn, batch)
-
-
-def _cannot_travel(number: int, batch: Any, error: Exception) -> InfrastructureError:
-    return InfrastructureError(
-        f"{_name(number, batch)} cannot be sent to or from a worker process: {error}", hint="run with --workers 1"
-    )
-
-
-def _guarded(fn: Callable[[B], R], batch: B) -> R | _Failure:
-    try:
-        return fn(batch)
-    except Exception as error:
-        pickled: bytes | None = None
-        if isinstance(error, SeatrialError):
-            try:
-                pickled = pickle.dumps(error)
-                pickle.loads(pickled)
-            except Exception:
-                pickled = None
-        return _Failure(pickled, type(error).__name__, str(error), getattr(error, "hint", None))
-
-
-def _named(failure: _Failure, number: int, batch: Any) -> SeatrialError:
-    where = _name(number, batch)
-    if failure.pickled is not None:
-        error: SeatrialError = pickle.loads(failure.pickled)
-        error.message = f"{error.message} (in {where})"
-        return error
-    return InfrastructureError(f"{where} failed: {failure.kind}: {failure.message}", hint=failure.hint)
-
-
-def _name(number: int, batch: Any) -> str:
-    items = list(batch) if isinstance(batch, list | tuple) else [batch]
-    shown = [str(i) if len(str(i)) <= 80 else str(i)[:77] + "..." for i in (items[:1] + items[1:][-1:])]
-    return f"batch {number + 1} ({' .. '.join(shown)})" if shown else f"batch {number + 1} (empty)"
