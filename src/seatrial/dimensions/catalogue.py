@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from seatrial.dimensions.completion import Completion
+from seatrial.dimensions.replay import ReplayIntegrity
 from seatrial.dimensions.reproducibility import Reproducibility
 from seatrial.records.protocols import Dimension
 
 
 def dimensions() -> tuple[Dimension, ...]:
     """D1 to D7 with their usual options."""
-    return (Completion(), Reproducibility())
+    return (Completion(), Reproducibility(), ReplayIntegrity())
