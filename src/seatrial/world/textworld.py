@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from seatrial import canon
-from seatrial.errors import InputError, MissingExtra
+from seatrial.errors import InputError
 from seatrial.records import Gate, Snapshot, StateChange, ToolCall, ToolResult, ToolSpec, WorldStart
 from seatrial.world.difference import Path, differences, mask
 from seatrial.world.replayed import Past, over, pack, unpack, verify
@@ -23,7 +23,7 @@ class TextWorldGame:
     The start state may be empty; the game file is the start. The state is ``{"feedback", "facts", "won", "steps"}``,
     facts sorted. Games cannot be copied: a snapshot is the commands so far, restored by replay (METHODS 4) and
     checked by hash. `commands()` are those that the game takes now. `make` gives another environment with ``load``,
-    ``reset`` and ``step`` as TextWorld's.
+    ``reset`` and ``step`` as TextWorld's; the usual one is `pddl.PddlGame`, the same game at a tenth of the cost.
 
     Raises:
         MissingExtra: TextWorld or ALFWorld is not installed.
@@ -47,8 +47,11 @@ class TextWorldGame:
         )
         self._box: Toolbox[None] = Toolbox(self.name, (Tool(spec, lambda s, arguments, d: self._act(arguments)),))
         self._past = Past({}, 0, ())
-        self._state: dict[str, Any] = {}
-        self._commands: tuple[str, ...] = ()
+        self._seen: Any = None
+        self._feedback = ""
+        self._won = False
+        self._steps = 0
+        self._facts: list[str] | None = None
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -57,7 +60,7 @@ class TextWorldGame:
 
     def commands(self) -> tuple[str, ...]:
         """What the game takes now, sorted."""
-        return self._commands
+        return tuple(sorted(_get(self._seen, "admissible_commands") or ()))
 
     def reset(self, start: WorldStart) -> None:
         """Begin the game anew."""
@@ -70,17 +73,19 @@ class TextWorldGame:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Say a command. After the game is won nothing happens any more."""
-        if call.name == "act" and self._state.get("won"):
+        if call.name == "act" and self._won:
             return over(call.id)
         return self._box.call(None, call, self._past.seed, len(self._past.actions))
 
     def state(self) -> dict[str, Any]:
         """Feedback, facts, whether it is won, and how many commands were said."""
-        return {**self._state, "facts": list(self._state.get("facts", []))}
+        if self._facts is None:
+            self._facts = sorted(str(f) for f in _get(self._seen, "facts") or ())
+        return {"feedback": self._feedback, "facts": list(self._facts), "won": self._won, "steps": self._steps}
 
     def state_hash(self) -> str:
         """Hash of the facts and the won flag."""
-        return canon.content_hash(mask(self._state, self.volatile))
+        return canon.content_hash(mask(self.state(), self.volatile))
 
     def snapshot(self) -> Snapshot:
         """The commands so far."""
@@ -111,17 +116,15 @@ class TextWorldGame:
         command = arguments["command"].strip()
         seen, _, _ = self._env.step(command)
         self._past = Past(self._past.start, self._past.seed, (*self._past.actions, command))
-        self._see(seen, won=bool(_get(seen, "won")), steps=self._state["steps"] + 1)
-        text = str(self._state["feedback"])
-        if text.startswith(INVALID):
-            return Output(text=text, outcome="error", cause="model")
-        return Output(text=text)
+        self._see(seen, won=bool(_get(seen, "won")), steps=self._steps + 1)
+        if self._feedback.startswith(INVALID):
+            return Output(text=self._feedback, outcome="error", cause="model")
+        return Output(text=self._feedback)
 
     def _see(self, seen: Any, *, won: bool, steps: int) -> None:
-        facts = sorted(str(f) for f in _get(seen, "facts") or ())
-        feedback = str(_get(seen, "feedback") or "").strip()
-        self._state = {"feedback": feedback, "facts": facts, "won": won, "steps": steps}
-        self._commands = tuple(sorted(_get(seen, "admissible_commands") or ()))
+        self._seen, self._won, self._steps = seen, won, steps
+        self._feedback = str(_get(seen, "feedback") or "").strip()
+        self._facts = None  # listed when somebody asks: it costs more than the step
 
 
 def _get(seen: Any, name: str) -> Any:
@@ -129,10 +132,6 @@ def _get(seen: Any, name: str) -> Any:
 
 
 def _environment() -> Any:
-    try:
-        from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
-        from textworld import EnvInfos
-        from textworld.envs.pddl import PddlEnv
-    except ImportError as error:
-        raise MissingExtra("alfworld", "a TextWorld game") from error
-    return AlfredDemangler(PddlEnv(EnvInfos(won=True, admissible_commands=True, facts=True)))
+    from seatrial.world.pddl import PddlGame
+
+    return PddlGame()
