@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,9 +37,19 @@ LevelOption = Annotated[float, typer.Option("--level", min=0.5, max=0.999, help=
 MAX_WIDTH = 100
 
 
-def emit(command: str, result: Any, *, data_version: str | None = None, warnings: Sequence[str] = ()) -> None:
-    """Print the JSON envelope of DESIGN 5 on stdout."""
-    sys.stdout.write(canonical(_envelope(command, result, data_version, warnings)).decode() + "\n")
+def emit(
+    command: str,
+    result: Any,
+    *,
+    data_version: str | None = None,
+    warnings: Sequence[str] = (),
+    engine: Mapping[str, Any] | None = None,
+) -> None:
+    """Print the JSON envelope of DESIGN 5 on stdout; `engine` tells which cluster worked, if one did."""
+    envelope = _envelope(command, result, data_version, warnings)
+    if engine is not None:
+        envelope["engine"] = engine
+    sys.stdout.write(canonical(envelope).decode() + "\n")
 
 
 def _envelope(command: str, result: Any, data_version: str | None, warnings: Sequence[str]) -> dict[str, Any]:

@@ -74,6 +74,9 @@ def rank(
     level: LevelOption = 0.95,
     seed: SeedOption = 0,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: up to the cores).")] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="URL", help="Where signals are extracted: local, ray, or ray://HOST:PORT.")
+    ] = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Rank the models found in sessions by net improvement over the average model.
@@ -125,6 +128,7 @@ def rank(
             labels=labels,
             turn_labels=turn_labels,
             workers=workers,
+            engine=engine,
             progress=step,
         )
     from seatrial.report import markdown as as_markdown
@@ -137,7 +141,10 @@ def rank(
     about = ", ".join([f"by {arm if arm != 'arm' else 'model'}", *(where or [])])
     output.keep(store, "rank", run.ranking, name=about, data_version=run.data_version, warnings=run.ranking.warnings)
     if as_json:
-        output.emit("rank", run.ranking, data_version=run.data_version, warnings=run.ranking.warnings)
+        about_engine = {"url": engine, "worker_ids": run.worker_ids} if engine != "local" else None
+        output.emit(
+            "rank", run.ranking, data_version=run.data_version, warnings=run.ranking.warnings, engine=about_engine
+        )
         return
     screen = output.console()
     if run.read is not None:

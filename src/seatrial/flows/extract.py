@@ -10,7 +10,7 @@ import polars as pl
 
 from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
-from seatrial.engine.local import map_sessions
+from seatrial.engine.choice import Engine, LocalEngine
 from seatrial.records import SCORED, Assignment, SessionScore, Trace, Weights
 from seatrial.records.fitting import fitting
 from seatrial.records.tables import OUTCOMES_TABLE
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 BATCH = 64
 """Sessions per unit of work: small enough to bound memory, large enough to amortise a commit."""
 
+
+COMMIT_EVERY = 128
+"""Batches per commit: what a stopped run may have to do again, and what is held in memory at most."""
 
 VERSION = "3"
 """Bumped when the same trace would give another outcome row for a reason outside signals and scoring."""
@@ -38,12 +41,14 @@ def extract_store(
     store: Store,
     weights: Weights,
     *,
-    workers: int | None = None,
+    engine: Engine | None = None,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> int:
     """Bring signals, calls, corrections and outcomes up to date with the stored traces.
 
-    Only sessions that are new, changed, or extracted by other versions are worked on. Returns how many.
+    Only sessions that are new, changed, or extracted by other versions are worked on, and what is done is committed
+    as it comes, so that a run that is stopped goes on where it was. Returns how many were worked on. `engine` does
+    the work (None: this machine's processors); its workers must reach the store by the same path.
     """
     stamp = fingerprint(weights)
     sessions = store.table("sessions").select("session", "blob").collect()
@@ -56,14 +61,18 @@ def extract_store(
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
     work = partial(_extract_ids, str(store.path), weights, stamp, until)
     tables: dict[str, list[pl.DataFrame]] = {}
-    finished = 0
-    for part, ids in zip(map_sessions(work, batches, workers=workers), batches, strict=True):
+    finished, committed = 0, 0
+    parts = (engine or LocalEngine()).map_sessions(work, batches)
+    for number, (part, ids) in enumerate(zip(parts, batches, strict=True), 1):
         for name, frame in part.items():
             tables.setdefault(name, []).append(frame)
         finished += len(ids)
         if progress is not None:
             progress(finished, len(todo), "signals")
-    store.commit({name: pl.concat(frames) for name, frames in tables.items()}, replace_sessions=todo)
+        if number % COMMIT_EVERY == 0 or finished == len(todo):
+            whole = {name: pl.concat(frames) for name, frames in tables.items()}
+            store.commit(whole, replace_sessions=todo[committed:finished])
+            tables, committed = {}, finished
     return len(todo)
 
 

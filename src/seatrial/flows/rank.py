@@ -13,6 +13,7 @@ import polars as pl
 from seatrial import causal, intake, scoring, signals
 from seatrial._version import __version__
 from seatrial.causal.prepare import refuse_all_excluded
+from seatrial.engine.choice import engine_at
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
@@ -47,11 +48,13 @@ class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranking, what was read for it (None when a store was ranked), and the data version it used."""
+    """A ranking, what was read for it (None when a store was ranked), the data version it used, and the processes of
+    a cluster that worked for it (empty: this machine did)."""
 
     ranking: Ranking
     read: intake.IngestResult | None
     data_version: str
+    worker_ids: tuple[int, ...] = ()
 
 
 def rank(
@@ -96,6 +99,7 @@ def rank_paths(
     turn_labels: Path | None = None,
     redact: bool = True,
     workers: int | None = None,
+    engine: str = "local",
     progress: ProgressFn | None = None,
 ) -> RankRun:
     """Read files or folders and rank the models found.
@@ -103,14 +107,19 @@ def rank_paths(
     With `store` None everything happens in a temporary store that is gone afterwards; with a store and no
     paths the store is ranked as it is. `labels` is a file of session labels, the true outcomes of a random part: the
     prediction-powered estimate then heads the report (METHODS 3.4d). `turn_labels` is a file of labelled turns: a
-    kind of signal that is not precise on them is left out of the headline (METHODS 2).
+    kind of signal that is not precise on them is left out of the headline (METHODS 2). `engine` says where signals
+    are extracted (`engine.choice.engine_at`); it changes no number.
 
     Raises:
         EvidenceError: nothing was left to rank; the message lists what was read and why it did not count.
-        UsageError: neither paths nor a store were given.
+        InfrastructureError: the cluster cannot be reached or failed.
+        UsageError: neither paths nor a store were given, or a cluster elsewhere cannot see a temporary store.
     """
     if not paths and store is None:
         raise UsageError("nothing to rank", hint="give files or folders, or --store DIR")
+    if store is None and "://" in engine:
+        raise UsageError("a cluster cannot reach a temporary store", hint="give --store, where all its workers see it")
+    power = engine_at(engine, workers=workers)
     if format is not None:
         named(format)
     with ExitStack() as stack:
@@ -127,11 +136,11 @@ def rank_paths(
                 workers=workers,
                 progress=progress,
             )
-        extract_store(opened, options.weights, workers=workers, progress=progress)
+        extract_store(opened, options.weights, engine=power, progress=progress)
         known = label_files.read(labels) if labels is not None else None
         doubted = label_files.distrusted(signals.evaluate(turn_labels).kinds) if turn_labels is not None else {}
         ranking = rank_store(opened, options, read, labels=known, without=doubted)
-        return RankRun(ranking=ranking, read=read, data_version=opened.data_version)
+        return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
 
 
 def rank_store(

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from seatrial import intake, scoring
+from seatrial.engine.choice import LocalEngine
 from seatrial.flows.extract import extract_store
 from seatrial.store import Store
 
@@ -30,7 +31,7 @@ def _session(folder: Path, name: str, day: int) -> None:
 
 
 def _abandoned(store: Store) -> dict[str, str | None]:
-    extract_store(store, scoring.UNIT, workers=1)
+    extract_store(store, scoring.UNIT, engine=LocalEngine(1))
     rows = store.table("signals").filter(pl.col("kind") == "abandonment").sort("session").collect()
     return dict(zip(rows["session"], rows["dropped_by"], strict=True))
 

@@ -1,0 +1,194 @@
+"""The two verbs of the engine on a cluster: Daft plans, Ray runs, and a worker that dies has its work done again.
+
+Every batch is a partition with its work in one binary column; a pool of actors, one for each processor that is asked
+for, does it. Results come back with their place and are given out in order, and merging happens here, from the first
+batch to the last: so the answer is that of the local engine, to the last bit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from seatrial._version import __version__
+from seatrial.engine.local import Progress
+from seatrial.engine.travel import Failure, cannot_travel, name_of, named, unpacked
+from seatrial.errors import InfrastructureError, UsageError
+
+B = TypeVar("B")
+R = TypeVar("R")
+S = TypeVar("S")
+
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "DAFT_ANALYTICS_ENABLED": "0",
+    "DO_NOT_TRACK": "true",
+    "DAFT_PROGRESS_BAR": "0",
+}
+
+
+class DistributedEngine:
+    """An engine on Ray. `address` is HOST:PORT of a running cluster's client server (None: start one on this
+    machine); `workers` how many processes may work at once (None: as many as the cluster has processors).
+
+    Raises:
+        UsageError: the extra is not installed, or `workers` is less than one.
+        InfrastructureError: the cluster cannot be reached.
+    """
+
+    def __init__(self, address: str | None = None, *, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise UsageError(f"the number of workers must be at least 1, got {workers}")
+        missing = [name for name in ("daft", "ray") if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UsageError(
+                f"a distributed engine needs {' and '.join(missing)}", hint="pip install 'seatrial[distributed]'"
+            )
+        self._seen: set[int] = set()
+        self._address = address
+        self.workers = _connect(address, workers)
+
+    def map_sessions(
+        self, fn: Callable[[B], R], batches: Iterable[B], *, progress: Progress | None = None, what: str = "sessions"
+    ) -> Iterator[R]:
+        """As `engine.local.map_sessions`, with every batch sent at the start (the batches are read to their end).
+
+        Raises:
+            SeatrialError: what `fn` raised, if it was one, with the batch named.
+            InfrastructureError: `fn` raised anything else, the cluster failed, or a worker has another version of
+                seatrial.
+        """
+        work = list(batches)
+        waiting: dict[int, bytes] = {}
+        turn = 0
+        for number, pid, version, packed in self._run(fn, work):
+            if version != __version__:
+                raise InfrastructureError(
+                    f"a worker has seatrial {version}, this is {__version__}: their results may differ",
+                    hint="install the same version on the whole cluster",
+                )
+            self._seen.add(pid)
+            waiting[number] = packed
+            while turn in waiting:
+                outcome = pickle.loads(waiting.pop(turn))
+                if isinstance(outcome, Failure):
+                    raise named(outcome, turn, work[turn])
+                turn += 1
+                if progress is not None:
+                    progress(turn, len(work), what)
+                yield outcome
+        if turn < len(work):
+            raise InfrastructureError(
+                f"the cluster returned {turn} of {len(work)} batches; {name_of(turn, work[turn])} is missing",
+                hint="run again; what is already stored is not done twice",
+            )
+
+    def aggregate(
+        self,
+        fn: Callable[[B], S],
+        batches: Iterable[B],
+        merge: Callable[[S, S], S],
+        *,
+        progress: Progress | None = None,
+        what: str = "sessions",
+    ) -> S | None:
+        """As `engine.local.aggregate`: the merging happens here, in order."""
+        parts = self.map_sessions(fn, batches, progress=progress, what=what)
+        merged = next(parts, None)
+        if merged is None:
+            return None
+        for part in parts:
+            merged = merge(merged, part)
+        return merged
+
+    def worker_ids(self) -> tuple[int, ...]:
+        """Process ids of the workers that returned results so far."""
+        return tuple(sorted(self._seen))
+
+    def _run(self, fn: Callable[[B], R], work: list[B]) -> Iterator[tuple[int, int, str, bytes]]:
+        if not work:
+            return
+        import daft
+        from ray import cloudpickle
+
+        packed = []
+        for number, batch in enumerate(work):
+            try:
+                packed.append(cloudpickle.dumps((fn, batch)))
+            except Exception as error:
+                raise cannot_travel(number, batch, error) from error
+        frame = daft.from_pydict({"number": list(range(len(work))), "work": packed}).into_partitions(len(work))
+        done = _worker(min(self.workers, len(work)))(frame["work"])
+        try:
+            for part in frame.select(frame["number"], done.alias("done")).iter_partitions():
+                rows = _rows(part)
+                for number, (pid, version, result) in rows:
+                    yield number, pid, version, result
+        except Exception as error:
+            if isinstance(error, InfrastructureError):
+                raise
+            raise InfrastructureError(
+                f"the cluster failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+                hint="'ray status' shows what the cluster has; run again to go on",
+            ) from error
+
+
+def _rows(part: Any) -> list[tuple[int, tuple[int, str, bytes]]]:
+    import ray
+
+    held = ray.get(part) if isinstance(part, ray.ObjectRef) else part
+    columns = held.to_pydict()
+    return [(n, pickle.loads(done)) for n, done in zip(columns["number"], columns["done"], strict=True)]
+
+
+def _worker(processes: int) -> Any:
+    """Daft's function over the column of work: bytes to bytes."""
+    import daft
+
+    kept = daft.udf(return_dtype=daft.DataType.binary(), concurrency=processes, num_cpus=1)
+    return kept(_Actor)
+
+
+def _done(work: bytes) -> bytes:
+    outcome = unpacked(work)
+    try:
+        return pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps(Failure(None, type(error).__name__, f"its result cannot travel: {error}", None))
+
+
+class _Actor:
+    """A worker process: does the work of a column, one batch after the other."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+
+    def __call__(self, column: Any) -> list[bytes]:
+        return [pickle.dumps((self.pid, __version__, _done(work))) for work in column.to_pylist()]
+
+
+def _connect(address: str | None, workers: int | None) -> int:
+    """Join or start the cluster and make it Daft's runner; how many processors to use. Nothing is reported to the
+    makers of either (both do so by default)."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    import daft
+    import ray
+
+    try:
+        if not ray.is_initialized():
+            if address is None:
+                ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            else:
+                ray.init(f"ray://{address}", log_to_driver=False, logging_level="ERROR")
+        daft.set_runner_ray(f"ray://{address}" if address else None, noop_if_initialized=True)
+        cpus = int(ray.cluster_resources().get("CPU", 1))
+    except Exception as error:
+        raise InfrastructureError(
+            f"cannot reach a Ray cluster{f' at ray://{address}' if address else ''}: {str(error).splitlines()[0]}",
+            hint="start one with 'ray start --head --ray-client-server-port 10001' and give ray://HOST:10001",
+        ) from error
+    return max(1, min(cpus, workers) if workers is not None else cpus)
