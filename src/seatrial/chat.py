@@ -16,6 +16,7 @@ import msgspec
 
 from seatrial.errors import InfrastructureError, UsageError
 from seatrial.records import ToolCall, ToolSpec, Usage
+from seatrial.records.price import Prices
 
 Message = dict[str, Any]
 Kind = Literal["timeout", "unreachable", "rate_limited", "rejected", "too_long", "malformed"]
@@ -31,18 +32,6 @@ class ChatError(InfrastructureError):
         super().__init__(message, hint=hint)
         self.kind = kind
         self.status = status
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """USD for a million tokens. `cached` None: cached tokens cost what other input costs."""
-
-    input: float
-    output: float
-    cached: float | None = None
-
-
-Prices = Mapping[str, Price]
-"""By model name. A model that is not in it has no known cost: None, never zero (METHODS 6.7)."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -246,12 +235,8 @@ class ChatClient:
         cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
         price = self._prices.get(served) if isinstance(served, str) else None
         price = price or self._prices.get(self.model)
-        cost: float | None = None
-        if price is not None and read is not None and made is not None:
-            kept = min(cached or 0, read)
-            cheap = price.cached if price.cached is not None else price.input
-            cost = ((read - kept) * price.input + kept * cheap + made * price.output) / 1e6
-        return Usage(input_tokens=read, output_tokens=made, cached_tokens=cached, cost_usd=cost)
+        usage = Usage(input_tokens=read, output_tokens=made, cached_tokens=cached)
+        return usage if price is None else msgspec.structs.replace(usage, cost_usd=price.cost(usage))
 
 
 class _Again(Exception):

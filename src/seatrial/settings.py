@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from seatrial.errors import SettingsError
+from seatrial.records.price import Price
 
 ROOMS: tuple[str, ...] = (
     "ingest",
@@ -44,7 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `store` is the store's folder; `redact` whether personal data is replaced at ingest; `workers` the number
     of processes (None: chosen by the size of the work); `seed` the seed of everything random; `level` the
     confidence level of intervals, in (0, 1). `consent` says whether sessions may be used where no consent is on
-    record. `retention_days` is how long sessions are kept after they ended (None: for ever).
+    record. `retention_days` is how long sessions are kept after they ended (None: for ever). `prices` are USD for a
+    million tokens by model name, ``[prices."my-model"]`` with ``input``, ``output`` and perhaps ``cached``; a model
+    without one has no known cost.
     """
 
     store: str = ".seatrial"
@@ -54,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     level: float = 0.95
     consent: Literal["assume", "require"] = "assume"
     retention_days: int | None = None
+    prices: dict[str, Price] = {}
     rooms: dict[str, dict[str, Any]] = {}
     source: str | None = None
 
@@ -103,9 +107,9 @@ def load(
 def schema(parts: Mapping[str, type] | None = None) -> dict[str, Any]:
     """JSON Schema of ``seatrial.toml``. `parts` maps rooms to the structs that type their tables."""
     (reference,), definitions = msgspec.json.schema_components([Settings], ref_template="#/$defs/{name}")
-    own = dict(definitions[reference["$ref"].rsplit("/", 1)[-1]])
-    properties = {k: v for k, v in own["properties"].items() if k in _OWN}
-    extra: dict[str, Any] = {}
+    named = reference["$ref"].rsplit("/", 1)[-1]
+    properties = {k: v for k, v in definitions[named]["properties"].items() if k in _OWN}
+    extra: dict[str, Any] = {k: v for k, v in definitions.items() if k != named}
     for room, kind in sorted((parts or {}).items()):
         (typed,), more = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
         properties[room] = typed
@@ -153,7 +157,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for field in msgspec.structs.fields(Settings):
-        text = environ.get(f"SEATRIAL_{field.name.upper()}") if field.name in _OWN else None
+        scalar = field.name in _OWN and field.name != "prices"
+        text = environ.get(f"SEATRIAL_{field.name.upper()}") if scalar else None
         if text is None:
             continue
         try:

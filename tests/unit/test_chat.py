@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.chat import ChatClient, ChatError, Patience, Price, Sampling
+from seatrial.chat import ChatClient, ChatError, Patience, Sampling
 from seatrial.errors import UsageError
 from seatrial.records import ToolSpec
+from seatrial.records.price import Price
 
 TOOL = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
 USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 400}}

@@ -112,13 +112,15 @@ def gate(
         candidate_model=candidate_model,
         format=None if format == "auto" else format,
         store=Path(store or settings.store),
+        prices=settings.prices,
     )
     if update_baseline and not reason.strip():
         raise UsageError("a new baseline needs a reason", hint="--reason 'what changed, and why it is right'")
     if update_baseline and not a.exists():
         from seatrial.flows.runs_read import read_source
 
-        source = read_source(candidate, model=candidate_model, format=options.format, store=options.store)
+        source = read_source(candidate, model=candidate_model, format=options.format, store=options.store,
+                             prices=options.prices)  # fmt: skip
         run = source.run
         flow.update_baseline(a, None, run, reason=reason, lost=() if accept_lost_rows else source.lost)
         _say_updated(a, as_json, {"verdict": None, "baseline": str(a), "cases": len(run.tasks)})

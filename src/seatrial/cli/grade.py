@@ -66,6 +66,7 @@ def grade(
     if paths:
         from seatrial.flows.grade import grade_paths
         from seatrial.flows.suite import open_suite
+        from seatrial.settings import load
 
         with output.progress(quiet=as_json) as step:
             graded = grade_paths(
@@ -77,6 +78,7 @@ def grade(
                 max_tool_calls=max_tool_calls,
                 max_cost_usd=max_cost,
                 max_seconds=max_seconds,
+                prices=load().prices,
                 level=level,
                 progress=step,
             )

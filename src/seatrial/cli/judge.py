@@ -62,12 +62,13 @@ def run(
       seatrial judge run traces/ --judge judge.toml --plan
     """
     from seatrial.flows import judge as flow
-    from seatrial.flows.judge_endpoint import endpoint
+    from seatrial.flows.judge_endpoint import endpoint, priced_judge
     from seatrial.flows.stamps import read_judge
     from seatrial.grading.judge_cache import Cache
     from seatrial.report.chapters import judge as chapter
+    from seatrial.settings import load
 
-    spec = read_judge(judge)
+    spec = priced_judge(read_judge(judge), load().prices)
     work = flow.read_work(paths, spec, format=None if format == "auto" else format, limit=limit)
     store = Cache(cache)
     need = flow.plan(spec, work, store)

@@ -35,14 +35,6 @@ class Tape(enum.StrEnum):
     replay = "replay"
 
 
-class Person(enum.StrEnum):
-    """Who decides on gated calls."""
-
-    approve = "approve"
-    deny = "deny"
-    absent = "absent"
-
-
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command("run")(run)
@@ -60,27 +52,38 @@ def run(
             "or an agent of the suite by name.",
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--attempts", min=1, help="Attempts per task.")] = 5,
+    k: Annotated[int | None, typer.Option("-k", "--attempts", min=1, help="Attempts per task (default 5).")] = None,
     store: StoreOption = None,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     part: Annotated[Part | None, typer.Option(help="Only the tasks of this part.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Attempts at the same time.")] = 4,
-    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds that one attempt may take.")] = 600.0,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Attempts at the same time (default 4).")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=0.01, help="Seconds that one attempt may take (default 600).")
+    ] = None,
     turn_limit: Annotated[
         int | None, typer.Option(min=1, help="Turns after which an attempt is stopped (default: twice max_turns).")
     ] = None,
-    call_limit: Annotated[int, typer.Option(min=1, help="Tool calls after which an attempt is stopped.")] = 500,
+    call_limit: Annotated[
+        int | None, typer.Option(min=1, help="Tool calls after which an attempt is stopped (default 500).")
+    ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0.0, metavar="USD", help="Money after which an attempt is stopped.")
     ] = None,
-    retries: Annotated[int, typer.Option(min=0, help="New tries of an attempt whose infrastructure failed.")] = 1,
+    retries: Annotated[
+        int | None, typer.Option(min=0, help="New tries of an attempt whose infrastructure failed (default 1).")
+    ] = None,
     cassette: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Tapes of tool calls, one per attempt.")
     ] = None,
     cassette_mode: Annotated[Tape, typer.Option(help="auto replays what is known and records the rest.")] = Tape.auto,
     approver: Annotated[
-        Person, typer.Option(help="What the person does who is asked about gated calls, where no task says.")
-    ] = Person.approve,
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="What the person does who is asked about gated calls, where no task says: approve (default), deny, "
+            'absent, delay:SECONDS, delay:SECONDS:deny, or amend:{"argument": value}.',
+        ),
+    ] = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="Replace personal data in what is kept; it cannot be replayed then.")
     ] = False,
@@ -90,8 +93,8 @@ def run(
         typer.Option(metavar="SPEC", help="The baseline's agent: run both and add looks until the gate has decided."),
     ] = None,
     budget: Annotated[
-        int, typer.Option(min=1, help="With --until-decided: further attempts, both agents together.")
-    ] = 1000,
+        int | None, typer.Option(min=1, help="With --until-decided: further attempts, both agents together (1000).")
+    ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a Markdown summary.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the runs of the store and stop.")] = False,
@@ -101,7 +104,8 @@ def run(
 ) -> None:
     """Let an agent try every task of a suite k times, and grade every attempt.
 
-    A run that was cut short goes on where it stopped: give the same command again.
+    A run that was cut short goes on where it stopped: give the same command again. What no option says is as the
+    settings say in [suites]; prices of models are in [prices].
 
     Examples:
 
@@ -115,7 +119,8 @@ def run(
     """
     from seatrial.settings import load
 
-    where = Path(store or load().store)
+    settings = load()
+    where = Path(store or settings.store)
     if listing:
         _list(where, as_json)
         return
@@ -125,24 +130,32 @@ def run(
         raise UsageError("name a suite and an agent", hint="seatrial run SUITE --agent SPEC")
     from seatrial.flows.run import RunOptions, run_suite
     from seatrial.suites import Limits
+    from seatrial.suites.settings import SuiteSettings, checked
 
+    usual = checked(settings.part("suites", SuiteSettings))
     options = RunOptions(
-        k=k,
+        k=usual.k if k is None else k,
         seed=seed,
-        concurrency=concurrency,
-        limits=Limits(turns=turn_limit, calls=call_limit, seconds=timeout, cost_usd=max_cost),
+        concurrency=usual.concurrency if concurrency is None else concurrency,
+        limits=Limits(
+            turns=usual.turn_limit if turn_limit is None else turn_limit,
+            calls=usual.call_limit if call_limit is None else call_limit,
+            seconds=usual.timeout if timeout is None else timeout,
+            cost_usd=usual.max_cost if max_cost is None else max_cost,
+        ),
         part=None if part is None else part.value,
         tasks=tuple(task or ()),
-        retries=retries,
+        retries=usual.retries if retries is None else retries,
         cassette=cassette,
         cassette_mode=cassette_mode.value,
-        approver=approver.value,
+        approver=approver or usual.approver,
+        prices=settings.prices,
         redact=redact,
         level=level,
         name=name,
     )
     if until_decided is not None:
-        _until_decided(suite, agent, until_decided, budget, where, options, as_json)
+        _until_decided(suite, agent, until_decided, budget or usual.budget, where, options, as_json)
         return
     with _progress(quiet=as_json) as step:
         made = run_suite(suite, agent=agent, store=where, options=options, progress=step)

@@ -19,6 +19,7 @@ from seatrial.gate.difference import closest, compact, difference
 from seatrial.gate.runs import Run
 from seatrial.gate.settings import GateSettings
 from seatrial.records import Comparison, Trace
+from seatrial.records.price import Prices
 from seatrial.report.sarif import Finding
 
 FORBIDDEN = "forbidden_absent"
@@ -26,7 +27,8 @@ FORBIDDEN = "forbidden_absent"
 
 
 class CheckOptions(NamedTuple):
-    """What a comparison reads and how. `store` is where runs are looked up by name; models choose among several."""
+    """What a comparison reads and how. `store` is where runs are looked up by name; models choose among several;
+    `prices` tell what traces cost whose source recorded tokens alone."""
 
     settings: GateSettings = GateSettings()
     baseline_model: str | None = None
@@ -34,6 +36,7 @@ class CheckOptions(NamedTuple):
     format: str | None = None
     store: Path | None = None
     diffs: bool = True
+    prices: Prices | None = None
 
 
 class Checked(NamedTuple):
@@ -57,8 +60,10 @@ def check(baseline: Path, candidate: Path, options: CheckOptions | None = None) 
     """
     options = options or CheckOptions()
     settings = options.settings
-    before = read_source(baseline, model=options.baseline_model, format=options.format, store=options.store)
-    after = read_source(candidate, model=options.candidate_model, format=options.format, store=options.store)
+    before, after = (
+        read_source(path, model=model, format=options.format, store=options.store, prices=options.prices)
+        for path, model in ((baseline, options.baseline_model), (candidate, options.candidate_model))
+    )
     judged = {n: m.version for run in (before.run, after.run) for n, m in run.metrics.items() if m.judged}
     comparison = decide(
         before.run,

@@ -14,8 +14,10 @@ from seatrial.errors import EvidenceError, InputError
 from seatrial.flows import attempts as rows
 from seatrial.flows.attempts import Judged
 from seatrial.flows.judging import place
+from seatrial.flows.pricing import priced
 from seatrial.grading import TaskCheck
 from seatrial.records import Attempt, Status, Task, Trace, Verdict
+from seatrial.records.price import Prices
 from seatrial.records.tables import ATTEMPTS, VERDICTS
 from seatrial.store import Store
 from seatrial.suites import Suite
@@ -49,11 +51,13 @@ def grade_paths(
     max_tool_calls: int | None = None,
     max_cost_usd: float | None = None,
     max_seconds: float | None = None,
+    prices: Prices | None = None,
     level: float = 0.95,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> Graded:
     """Grade recorded trajectories. With a suite, a trace's task is looked up there by its id; without, the checks
-    that need no task apply, and the budgets given; a budget of the task's own wins.
+    that need no task apply, and the budgets given; a budget of the task's own wins. `prices` tell what traces cost
+    whose source recorded tokens alone.
 
     Raises:
         EvidenceError: there is nothing to grade.
@@ -78,6 +82,7 @@ def grade_paths(
         if why is not None or task is None:
             skipped[why or ""] = skipped.get(why or "", 0) + 1
             continue
+        trace = priced(trace, prices or {})
         verdicts = grade_trace(task, trace, _without_task(task) if suite is None else None)
         systems.setdefault(_system(trace, path, by), []).append((_attempt(trace, task, verdicts), verdicts))
         n += 1

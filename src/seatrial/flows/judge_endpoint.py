@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 
-from seatrial.chat import ChatClient, Patience, Price, Sampling
+from msgspec.structs import replace
+
+from seatrial.chat import ChatClient, Patience, Sampling
 from seatrial.errors import UsageError
 from seatrial.records.judge import Complete, JudgeSpec, Message, Reply
+from seatrial.records.price import Price, Prices
 
 
 def endpoint(spec: JudgeSpec, url: str | None, key_variable: str, *, patience: Patience = Patience()) -> Complete:
     """A function that asks `spec.model` at `url` (None: the judge's own).
 
-    The key is read from the environment variable `key_variable` and may be absent; prices are the judge's.
+    The key is read from the environment variable `key_variable` and may be absent; prices are the judge's
+    (`priced_judge`).
 
     Raises:
         UsageError: no endpoint is known, or it is no http(s) address.
@@ -37,3 +41,11 @@ def endpoint(spec: JudgeSpec, url: str | None, key_variable: str, *, patience: P
         return Reply(text=reply.text, usage=reply.usage)
 
     return complete
+
+
+def priced_judge(spec: JudgeSpec, prices: Prices) -> JudgeSpec:
+    """The judge with the prices of the settings, where its own file has none. Its identity does not change."""
+    known = prices.get(spec.model)
+    if known is None or spec.usd_per_million_input is not None or spec.usd_per_million_output is not None:
+        return spec
+    return replace(spec, usd_per_million_input=known.input, usd_per_million_output=known.output)

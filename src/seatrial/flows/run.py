@@ -11,6 +11,7 @@ import msgspec
 
 from seatrial import privacy
 from seatrial.canon import content_hash
+from seatrial.dimensions.audit_record import sealed, task_spec
 from seatrial.engine.ledger import Ledger
 from seatrial.errors import EvidenceError, StoreError
 from seatrial.flows import attempts as rows
@@ -18,13 +19,14 @@ from seatrial.flows.judging import judge, place
 from seatrial.flows.suite import agent_of, open_suite
 from seatrial.flows.tapes import Mode, Taping
 from seatrial.records import AgentUnderTest, Attempt
+from seatrial.records.price import Price
 from seatrial.store import Store, temporary_store
 from seatrial.store.lock import Lock
 from seatrial.suites import Episode, Limits, Suite, run_attempt, runner
-from seatrial.suites.attempt import Person
 from seatrial.suites.fingerprint import about, fingerprint
 from seatrial.suites.results import SuiteResult, results
 from seatrial.suites.runner import Done, Planned, Tally
+from seatrial.world import approver_of
 
 TallyFn = Callable[[Tally], None]
 
@@ -34,8 +36,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `k` attempts per task; `part` and `tasks` choose tasks; `retries` is how often an attempt is made again after
     infrastructure failed; `cassette` is a folder of tapes that tool calls are recorded on and replayed from;
-    `approver` decides on gated calls where no task names another; `redact` replaces personal data in what is kept
-    (then it cannot be replayed); `name` names the run instead of its content.
+    `approver` decides on gated calls where no task names another (`world.approver_of`); `prices` tell what tokens
+    cost whose agent does not say so; `redact` replaces personal data in what is kept (then it cannot be replayed);
+    `name` names the run instead of its content.
     """
 
     k: int = 5
@@ -47,7 +50,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 1
     cassette: Path | None = None
     cassette_mode: Mode = "auto"
-    approver: Person = "approve"
+    approver: str = "approve"
+    prices: dict[str, Price] = {}
     redact: bool = False
     level: float = 0.95
     name: str | None = None
@@ -87,10 +91,11 @@ def run_suite(
         InputError, UsageError: suite, agent or options cannot be read.
         StoreError: another process is working on this very run.
     """
+    approver_of(options.approver)  # a mistake in a word is told before anything runs
     opened = suite if isinstance(suite, Suite) else open_suite(suite)
     # One turn never takes longer than the attempt that it belongs to.
     turn = 600.0 if options.limits.seconds is None else min(600.0, options.limits.seconds)
-    tried = agent_of(agent, opened, turn) if isinstance(agent, str) else agent
+    tried = agent_of(agent, opened, turn, options.prices) if isinstance(agent, str) else agent
     chosen = opened.select(options.tasks, options.part)
     if not chosen:
         left = f"; {len(opened.drafts)} drafts wait for approval" if opened.drafts else ""
@@ -159,6 +164,7 @@ class _Maker:
                 limits=self._options.limits,
                 approver=self._options.approver,
                 wrap=tape.around if tape is not None else None,
+                prices=self._options.prices,
             )
             if tape is not None:
                 episode = tape.after(episode)
@@ -175,9 +181,12 @@ class _Maker:
             extra["quadrant"] = spot
         if task.must_pass:
             extra["must_pass"] = True
-        kept = msgspec.structs.replace(trace, extra={**trace.extra, "fingerprint": marks, "seed": planned.seed})
+        known = {"fingerprint": marks, "seed": planned.seed, "task_spec": task_spec(task)}
+        kept = msgspec.structs.replace(trace, extra={**trace.extra, **known})
         if self._options.redact:
             kept, _ = privacy.redact(kept)
+        # Last of all: the chain covers what is kept, and the verdict that was given.
+        kept = sealed(kept, {"status": status, "score": score, "reason": reason})
         usage = trace.totals.usage
         counted = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None]
         return Done(

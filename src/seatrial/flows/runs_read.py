@@ -10,6 +10,7 @@ import msgspec
 
 from seatrial.errors import EvidenceError, InputError, StoreError, UsageError
 from seatrial.flows.attempts import resolve, stored_run
+from seatrial.flows.pricing import priced
 from seatrial.gate.baseline import Entry, is_baseline, loads
 from seatrial.gate.runs import Run, run_of
 from seatrial.gate.traces import attempts_of
@@ -18,6 +19,7 @@ from seatrial.ingest.catalogue import recognise
 from seatrial.ingest.reading import HEAD
 from seatrial.ingest.results import LostRow, read_table
 from seatrial.records import Attempt, FileReport, RecordedOutcome, Trace
+from seatrial.records.price import Prices
 from seatrial.store import Store
 
 
@@ -46,9 +48,9 @@ class Source(NamedTuple):
 
 def read_source(
     path: Path, *, model: str | None = None, format: str | None = None, store: Path | None = None,
-    every_model: bool = False,
+    every_model: bool = False, prices: Prices | None = None,
 ) -> Source:  # fmt: skip
-    """The run at `path`.
+    """The run at `path`. `prices` tell what traces cost whose source recorded tokens alone.
 
     Raises:
         InputError: no such file, nothing readable in it, or an attempt that occurs twice.
@@ -66,7 +68,7 @@ def read_source(
         return Source(committed.run, committed.history, (), None)
     if path.is_file() and format in (None, "auto", "results") and _is_table(path):
         return _table(path, model, every_model)
-    return _traces(path, model, format, every_model)
+    return _traces(path, model, format, every_model, prices or {})
 
 
 def _stored(name: str, store: Path | None, model: str | None) -> Source | None:
@@ -144,7 +146,7 @@ def _excluded(kept: list[Attempt], rows: list[LostRow]) -> list[Attempt]:
     return out
 
 
-def _traces(path: Path, model: str | None, format: str | None, every_model: bool) -> Source:
+def _traces(path: Path, model: str | None, format: str | None, every_model: bool, prices: Prices) -> Source:
     reports: list[FileReport] = []
 
     def traces() -> Iterator[Trace]:
@@ -153,7 +155,7 @@ def _traces(path: Path, model: str | None, format: str | None, every_model: bool
             reading = read_file(file, format=format, seen=seen)
             for trace in reading:
                 if every_model or model is None or trace.model == model:
-                    yield trace
+                    yield priced(trace, prices)
             reports.append(reading.report)
             if reading.refused is not None and file == path:
                 raise reading.refused

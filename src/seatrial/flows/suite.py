@@ -8,6 +8,7 @@ from seatrial import suites
 from seatrial.errors import UsageError
 from seatrial.grading.valid import validate
 from seatrial.records import AgentUnderTest
+from seatrial.records.price import Prices
 from seatrial.suites import Suite
 from seatrial.suites.load import suite_of
 
@@ -37,10 +38,10 @@ def _example(name: str) -> Suite:
     return suite_of(found[name])
 
 
-def agent_of(spec: str, suite: Suite, seconds: float = 600.0) -> AgentUnderTest:
+def agent_of(spec: str, suite: Suite, seconds: float = 600.0, prices: Prices | None = None) -> AgentUnderTest:
     """The agent that a SPEC names: one of the suite's own by name, else as `world.agents.parse_agent` reads it.
 
-    `seconds` bounds each of its turns, where it is not an object of the suite's.
+    `seconds` bounds each of its turns, where it is not an object of the suite's; `prices` are of chat models.
 
     Raises:
         UsageError: it names nothing.
@@ -52,7 +53,7 @@ def agent_of(spec: str, suite: Suite, seconds: float = 600.0) -> AgentUnderTest:
     from seatrial.world import agents
 
     try:
-        return agents.parse_agent(own or spec, seconds=seconds)
+        return agents.parse_agent(own or spec, seconds=seconds, prices=prices)
     except UsageError as error:
         names = ", ".join(suite.agents)
         hint = f"{error.hint}; or one of the suite's own: {names}" if names else error.hint

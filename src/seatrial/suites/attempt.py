@@ -6,13 +6,13 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from seatrial import plugins
-from seatrial.errors import AgentTimeout, InfrastructureError, InputError, SeatrialError
+from seatrial.errors import AgentTimeout, InfrastructureError, InputError, SeatrialError, UsageError
 from seatrial.records import (
     Agent,
     AgentUnderTest,
@@ -31,15 +31,14 @@ from seatrial.records import (
     World,
     WorldStart,
 )
+from seatrial.records.price import Prices
 from seatrial.suites.suite import Suite
 from seatrial.suites.watch import Watched, WatchedWorld, is_infrastructure
 from seatrial.world import (
-    Absent,
-    Approve,
-    Deny,
     FixedText,
     MemoryWorld,
     Transcript,
+    approver_of,
     offered,
     rules,
     run_episode,
@@ -52,10 +51,6 @@ GRACE_S = 2.0
 """How long past its time limit an agent that does not answer is waited for."""
 
 VERSION = "1"
-
-
-Person = Literal["approve", "deny", "absent"]
-"""Who decides on gated calls: a sandbox's person agrees, unless the task is about someone who does not."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,13 +107,16 @@ def run_attempt(
     seed: int,
     name: str,
     limits: Limits = Limits(),
-    approver: Person = "approve",
+    approver: str = "approve",
     wrap: Callable[[World], World] | None = None,
+    prices: Prices | None = None,
 ) -> Episode:
     """Let the agent try the task once, in a fresh world.
 
     `seed` seeds world and agent, `name` becomes the trace's id; `wrap` puts something around the world, such as a
-    cassette. `approver` decides on gated calls where neither suite nor task (``extra["approver"]``) names someone.
+    cassette. `approver` decides on gated calls where neither suite nor task (``extra["approver"]``) names someone, as
+    `world.approver_of` reads it: a sandbox's person agrees, unless the task is about someone who does not. `prices`
+    tell what turns cost whose agent did not say so itself.
     Nothing that agent or world does raises: it ends in the episode's status.
     """
     running = _Running()
@@ -133,7 +131,7 @@ def run_attempt(
 
     def work() -> None:
         try:
-            _play(running, suite, task, agent, seed, limits, approver, wrap, over)
+            _play(running, suite, task, agent, seed, limits, approver, wrap, over, prices)
         except BaseException as error:
             running.error = error
 
@@ -169,9 +167,10 @@ def _play(
     agent: AgentUnderTest,
     seed: int,
     limits: Limits,
-    person: Person,
+    person: str,
     wrap: Callable[[World], World] | None,
     over: Callable[[], str | None],
+    prices: Prices | None,
 ) -> None:
     try:
         world = prepared(suite, task, seed)
@@ -186,7 +185,7 @@ def _play(
         raise InfrastructureError(f"the world could not be set up: {why}") from error
     running.tools = offered(watched.tools, gates)
     try:
-        talk = Watched(agent.begin(running.tools, seed), over=over)
+        talk = Watched(agent.begin(running.tools, seed), over=over, prices=prices)
     except Exception as error:
         running.talk = _never_began(error)
         return
@@ -207,17 +206,16 @@ def _play(
     )
 
 
-def _person(task: Task, usual: Person) -> Approver:
+def _person(task: Task, usual: str) -> Approver:
     """Who decides on gated calls.
 
     Raises:
         InputError: the task names someone unknown.
     """
-    named = task.extra.get("approver", usual)
-    people: dict[object, Callable[[], Approver]] = {"approve": Approve, "deny": Deny, "absent": Absent}
-    if named not in people:
-        raise InputError(f"task {task.id}: there is no approver {named!r}", hint=", ".join(map(str, people)))
-    return people[named]()
+    try:
+        return approver_of(str(task.extra.get("approver", usual)))
+    except UsageError as error:
+        raise InputError(f"task {task.id}: {error.message}", hint=error.hint) from error
 
 
 def _said_once(task: Task) -> FixedText:

@@ -6,8 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from seatrial.errors import AgentError, InfrastructureError
 from seatrial.records import AgentTurn, Conversation, Step, ToolCall, ToolResult, UserMessage, World
+from seatrial.records.price import Prices
 
 Incoming = UserMessage | tuple[ToolResult, ...]
 _OVER = AgentTurn()
@@ -17,16 +20,18 @@ class Watched:
     """A session that ends in an orderly way when its agent fails or a limit is reached.
 
     Whatever goes wrong, the episode hears "no more calls" and so comes to its end with all its steps. `failure` is
-    the agent's exception, `stopped` the limit that was reached; `over` says whether one is.
+    the agent's exception, `stopped` the limit that was reached; `over` says whether one is. `prices` price a turn
+    that has tokens and a model, and says nothing of money.
     """
 
-    def __init__(self, inner: Conversation, *, over: Callable[[], str | None]) -> None:
+    def __init__(self, inner: Conversation, *, over: Callable[[], str | None], prices: Prices | None = None) -> None:
         self.inner = inner
         self.failure: Exception | None = None
         self.stopped: str | None = None
         self.ended = False
         self.heard: list[tuple[Incoming, AgentTurn | None, float]] = []
         self._over = over
+        self._prices = prices or {}
 
     def send(self, incoming: Incoming) -> AgentTurn:
         """The agent's next turn; an empty one, which ends the episode, once it must stop."""
@@ -44,8 +49,15 @@ class Watched:
             self.failure = error
             self.ended = True
             return _OVER
+        turn = self._priced(turn)
         self.heard[-1] = (incoming, turn, time.time())
         return turn
+
+    def _priced(self, turn: AgentTurn) -> AgentTurn:
+        price = self._prices.get(turn.model or "")
+        if price is None or turn.usage is None or turn.usage.cost_usd is not None:
+            return turn
+        return replace(turn, usage=replace(turn.usage, cost_usd=price.cost(turn.usage)))
 
     def _end(self, incoming: Incoming) -> AgentTurn:
         self.ended = True
@@ -93,8 +105,6 @@ class Watched:
 
 
 def _with_results(step: Step, results: tuple[ToolResult, ...]) -> Step:
-    from msgspec.structs import replace
-
     return replace(step, results=results)
 
 

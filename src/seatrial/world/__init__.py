@@ -1,6 +1,6 @@
 """Calls to states: the only room that acts. Takes an agent and a declared start, gives back what happened."""
 
-from seatrial.world.approvers import Absent, Amend, Approve, ByGate, Delay, Deny
+from seatrial.world.approvers import Absent, Amend, Approve, ByGate, Delay, Deny, approver_of
 from seatrial.world.difference import differences, mask
 from seatrial.world.episode import Limits, SimulatedClock, Transcript, WallClock, run_episode
 from seatrial.world.faults import FaultPlan, FaultyWorld
@@ -31,6 +31,7 @@ __all__ = [
     "Tool",
     "Transcript",
     "WallClock",
+    "approver_of",
     "differences",
     "mask",
     "offered",

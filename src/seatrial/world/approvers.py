@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+from seatrial.errors import UsageError
 from seatrial.records import Approval, Gate, ToolCall
 from seatrial.records.protocols import Approver
 
@@ -77,3 +80,46 @@ class ByGate:
     def decide(self, call: ToolCall, gate: Gate, state: dict[str, Any]) -> Approval:
         """What the gate's approver decides."""
         return self._by.get(gate.name, self._otherwise).decide(call, gate, state)
+
+
+FORMS = 'approve, deny, absent, delay:SECONDS, delay:SECONDS:deny, amend:{"argument": value}'
+
+
+def approver_of(spec: str) -> Approver:
+    """The approver that a word names.
+
+    | spec | the person |
+    |---|---|
+    | ``approve``, ``deny`` | decides at once |
+    | ``absent`` | never answers |
+    | ``delay:30``, ``delay:30:deny`` | decides (approves, unless it says otherwise) 30 seconds later |
+    | ``amend:{"amount": 50}`` | approves with these arguments instead of the call's own |
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    kind, colon, rest = spec.partition(":")
+    plain: dict[str, Callable[[], Approver]] = {"approve": Approve, "deny": Deny, "absent": Absent}
+    if not colon and kind in plain:
+        return plain[kind]()
+    if kind == "delay" and rest:
+        seconds, colon, then = rest.partition(":")
+        wait = _seconds(seconds)
+        if wait is not None and (not colon or then):
+            return Delay(wait, approver_of(then or "approve"))
+    if kind == "amend" and rest:
+        try:
+            changes = json.loads(rest)
+        except (ValueError, RecursionError):
+            changes = None
+        if isinstance(changes, dict) and changes:
+            return Amend(changes)
+    raise UsageError(f"there is no approver {spec!r}", hint=f"one of {FORMS}")
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

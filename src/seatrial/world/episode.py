@@ -31,22 +31,31 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Clock(Protocol):
-    """Seconds since the epoch; `advance` lets simulated time pass."""
+    """Seconds since the epoch; `advance` lets simulated time pass, `wait` what a simulated person takes."""
 
     def now(self) -> float: ...
 
     def advance(self, seconds: float) -> None: ...
 
+    def wait(self, seconds: float) -> None: ...
+
 
 class WallClock:
-    """Real time; advancing it does nothing."""
+    """Real time, which advancing does not change, and on top of it the waits for a person who is not real."""
+
+    def __init__(self) -> None:
+        self._waited = 0.0
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        return time.time()
+        return time.time() + self._waited
 
     def advance(self, seconds: float) -> None:
         """Real time passes by itself."""
+
+    def wait(self, seconds: float) -> None:
+        """Nobody waits in earnest: the record is later by so much."""
+        self._waited += seconds
 
 
 class SimulatedClock:
@@ -62,6 +71,10 @@ class SimulatedClock:
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass."""
         self._now += seconds
+
+    def wait(self, seconds: float) -> None:
+        """The same as any other time."""
+        self.advance(seconds)
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,8 @@ class _Clock(Protocol):
 
     def advance(self, seconds: float) -> None: ...
 
+    def wait(self, seconds: float) -> None: ...
+
 
 class Keeper:
     """Carries out one episode's calls. `events` has every triggered gate and every request, in order."""
@@ -99,7 +101,7 @@ class Keeper:
 
     def _decide(self, call: ToolCall, gate: Gate) -> Approval:
         approval = self._approver.decide(call, gate, self._world.state())
-        self._clock.advance(approval.seconds)
+        self._clock.wait(approval.seconds)
         return approval
 
     def _run(self, call: ToolCall) -> ToolResult:

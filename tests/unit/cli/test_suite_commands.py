@@ -168,3 +168,144 @@ def test_triage_and_drafts_from_sessions(suite: str, tmp_path: Path, capsys: pyt
     _, body, _ = call(capsys, "task", "from-session", "--success", "-n", "3", "--store", "s")
     assert len(body["result"]["drafts"]) == 3
     assert run(["triage", "--store", "s"]) == run(["task", "from-session", second, "--store", "s"]) == 0
+
+
+GATED = """
+from seatrial.records import AgentTurn, ToolCall, ToolSpec, Usage, WorldStart
+from seatrial.world import MemoryWorld, Output, Tool
+
+SCHEMA = {"type": "object", "properties": {"by": {"type": "integer"}}, "required": ["by"]}
+
+
+def put(state, args, draws):
+    state["n"] += args["by"]
+    return Output(text=str(state["n"]))
+
+
+def world(seed):
+    made = MemoryWorld("counter", "1", [Tool(ToolSpec(name="add", description="add", parameters=SCHEMA), put)])
+    made.reset(WorldStart(state={"n": 0}, seed=seed))
+    return made
+
+
+class Payer:
+    name, version = "payer", "1"
+
+    def begin(self, tools, seed):
+        return Talk()
+
+
+class Talk:
+    def send(self, incoming):
+        used = Usage(input_tokens=1000, output_tokens=500)
+        if isinstance(incoming, tuple):
+            return AgentTurn(text="done", usage=used, model="toy-1")
+        return AgentTurn(calls=(ToolCall(id="c", name="add", arguments={"by": 5}),), usage=used, model="toy-1")
+
+
+PAYER = Payer()
+"""
+
+
+@pytest.fixture
+def gated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "paying.py").write_text(GATED)
+    task = {"id": "pay", "input": "pay 5", "check_final": [{"path": "n", "op": "eq", "value": 5}],
+            "gates": [{"name": "money", "tool": "add", "mode": "enforced"}]}  # fmt: skip
+    lines = [{"suite": {"name": "paying", "world": "paying.py:world"}}, task]
+    (tmp_path / "paying.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "paying.jsonl"
+
+
+def made(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    status = run([*arguments, "--json"])
+    captured = capsys.readouterr()
+    return status, json.loads(captured.out or captured.err)
+
+
+@pytest.mark.parametrize(
+    ("word", "passed", "n"),
+    [
+        ("approve", 1, 5),
+        ("deny", 0, 0),
+        ("absent", 0, 0),
+        ('amend:{"by": 2}', 0, 2),
+        ("delay:30", 1, 5),
+        ("delay:30:deny", 0, 0),
+    ],
+)
+def test_the_person_who_is_asked(
+    gated: str, capsys: pytest.CaptureFixture[str], word: str, passed: int, n: int
+) -> None:
+    from seatrial.store import Store
+
+    arguments = ("run", gated, "--agent", "python:paying:PAYER", "-k", "1", "--store", "s", "--approver", word)
+    status, said = made(capsys, *arguments)
+    assert status == 0
+    assert said["result"]["result"]["tasks"][0]["passed"] == passed
+    store = Store.open("s", create=False)
+    (blob,) = store.table("attempts").collect()["blob"].to_list()
+    trace = store.trace_of(blob)
+    assert trace.extra["final"]["n"] == n
+    waited = 600.0 if word == "absent" else 30.0 if word.startswith("delay") else 0.0
+    first, last = trace.steps[0].time, trace.steps[-1].time
+    assert first is not None
+    assert last is not None
+    assert waited <= last - first < waited + 20
+    assert trace.totals.wall is not None
+    assert trace.totals.wall < 20, "nobody waits in earnest"
+
+
+@pytest.mark.parametrize("word", ["aprove", "delay:", "delay:-1", "delay:x", "amend:[]", "amend:{", "delay:1:never"])
+def test_an_unknown_person_is_refused_before_anything_runs(
+    gated: str, capsys: pytest.CaptureFixture[str], word: str
+) -> None:
+    status, said = made(capsys, "run", gated, "--agent", "python:paying:PAYER", "--store", "s", "--approver", word)
+    assert status == 2
+    assert "approver" in said["error"]["message"]
+    assert "amend" in said["error"]["hint"]
+    assert not Path("s").exists()
+
+
+def test_settings_say_how_suites_run_and_what_models_cost(gated: str, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("run", gated, "--agent", "python:paying:PAYER", "--store", "s")
+    _, unpriced = made(capsys, *base)
+    assert unpriced["result"]["k"] == 5
+    assert unpriced["result"]["result"]["cost_usd"]["p50"] is None
+    assert any("not known" in w for w in unpriced["warnings"])
+    Path("seatrial.toml").write_text(
+        '[suites]\nk = 2\napprover = "deny"\nconcurrency = 1\ntimeout = 60\n\n'
+        "[prices]\ntoy-1 = { input = 2.0, output = 10.0 }\n"
+    )
+    _, priced = made(capsys, *base)
+    assert priced["result"]["k"] == 2
+    assert priced["result"]["result"]["tasks"][0]["passed"] == 0
+    assert priced["result"]["result"]["cost_usd"]["p50"] == pytest.approx(2 * (1000 * 2 + 500 * 10) / 1e6)
+    assert not any("not known" in w for w in priced["warnings"])
+    _, told = made(capsys, *base, "-k", "1", "--approver", "approve")
+    assert (told["result"]["k"], told["result"]["result"]["tasks"][0]["passed"]) == (1, 1)
+    status, limited = made(capsys, *base, "-k", "1", "--max-cost", "0.001")
+    assert status == 0
+    assert limited["result"]["result"]["tasks"][0]["statuses"] == {"timeout": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[suites]\nk = 0\n", "suites.k"),
+        ("[suites]\nkk = 1\n", "did you mean 'k'"),
+        ('[suites]\napprover = "maybe"\n', "suites.approver"),
+        ("[prices]\ntoy-1 = { input = 1.0 }\n", "prices"),
+        ("[prices]\ntoy-1 = { input = -1.0, output = 1.0 }\n", "prices"),
+        ("[prices]\ntoy-1 = { input = 1.0, output = 1.0, in = 1.0 }\n", "prices"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(
+    gated: str, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    Path("seatrial.toml").write_text(text)
+    status, said = made(capsys, "run", gated, "--agent", "python:paying:PAYER", "--store", "s")
+    assert status == 2
+    assert says in said["error"]["message"] + str(said["error"].get("hint"))

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from seatrial.canon import canonical
-from seatrial.chat import ChatClient, ChatError, Message, Patience, Prices, Reply, Sampling
+from seatrial.chat import ChatClient, ChatError, Message, Patience, Reply, Sampling
 from seatrial.errors import AgentError, AgentTimeout
 from seatrial.records import AgentTurn, ToolCall, ToolResult, ToolSpec, UserMessage
+from seatrial.records.price import Prices
 
 PROMPT = (
     "You work for the user with the tools that you are given. Read before you change anything. Do what was asked and"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.chat import Patience, Prices, Sampling
+from seatrial.chat import Patience, Sampling
 from seatrial.errors import UsageError
+from seatrial.records.price import Prices
 from seatrial.records.protocols import AgentUnderTest
 from seatrial.world.agents.command import CommandAgent
 from seatrial.world.agents.function import FunctionAgent
