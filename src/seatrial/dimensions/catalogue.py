@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from seatrial.dimensions.audit import Audit
 from seatrial.dimensions.completion import Completion
+from seatrial.dimensions.gates import Gates
+from seatrial.dimensions.repair import Repair
 from seatrial.dimensions.replay import ReplayIntegrity
 from seatrial.dimensions.reproducibility import Reproducibility
 from seatrial.records.protocols import Dimension
@@ -10,4 +13,4 @@ from seatrial.records.protocols import Dimension
 
 def dimensions() -> tuple[Dimension, ...]:
     """D1 to D7 with their usual options."""
-    return (Completion(), Reproducibility(), ReplayIntegrity())
+    return (Completion(), Reproducibility(), Repair(), ReplayIntegrity(), Gates(), Audit())
