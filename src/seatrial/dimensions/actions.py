@@ -22,6 +22,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     `reached`: it came to the world, which may have refused it; a request for approval and a call that a person
     rejected never do. `executed`: it ran, and `index` counts these from 0 (None: it did not run). `call` holds the
     arguments that it ran with, which an approval may have amended. `position` counts all proposed calls from 0.
+    `gated`: a gate asked for an approval of it, or of the call that it asks for.
     """
 
     position: int
@@ -32,6 +33,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     executed: bool
     index: int | None = None
     effect: Literal["read", "write"] | None = None
+    gated: bool = False
 
     @property
     def request(self) -> bool:
@@ -60,6 +62,7 @@ def actions_of(trace: Trace) -> tuple[Action, ...]:
     """Every call that the agent proposed, copied steps left out, in order."""
     effects = {t.name: t.effect for t in tools_of(trace)}
     amended = _amended(trace)
+    gated = {str(g.get("call_id")) for g in gates_of(trace) if g.get("needed", True)}
     found: list[Action] = []
     index = 0
     for step in trace.steps:
@@ -78,7 +81,7 @@ def actions_of(trace: Trace) -> tuple[Action, ...]:
             found.append(
                 Action(
                     position=len(found), step=step.index, call=call, result=result, reached=reached, executed=ran,
-                    index=index if ran else None, effect=effects.get(call.name),
+                    index=index if ran else None, effect=effects.get(call.name), gated=call.id in gated,
                 )
             )  # fmt: skip
             index += ran

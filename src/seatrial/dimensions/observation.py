@@ -52,12 +52,12 @@ class Mask:
         return theirs.startswith(mine) if logged.truncated else mine == theirs
 
     def _structured(self, text: str) -> str:
-        whole = _parsed(text)
+        whole = parsed(text)
         if whole is not None:
             return canonical(self._without(whole)).decode()
         lines = []
         for line in text.split("\n"):
-            value = _parsed(line)
+            value = parsed(line)
             lines.append(line if value is None else canonical(self._without(value)).decode())
         return "\n".join(lines)
 
@@ -74,7 +74,7 @@ def _last(path: Path) -> str | None:
     return named[-1] if named else None
 
 
-def _parsed(text: str) -> dict[str, Any] | list[Any] | None:
+def parsed(text: str) -> dict[str, Any] | list[Any] | None:
     """The JSON object or list that `text` is; None where it is none."""
     head = text.lstrip()[:1]
     if head not in ("{", "["):

@@ -27,6 +27,9 @@ class GymWorld:
         InputError: there is no such environment, or its actions are neither numbers nor lists of numbers.
     """
 
+    restores_by_replay = True
+    """A snapshot costs nothing to take, and all actions since the start to restore."""
+
     def __init__(self, id: str, *, make: Callable[[], Any] | None = None, volatile: tuple[Path, ...] = ()) -> None:
         try:
             import gymnasium

@@ -31,6 +31,8 @@ class TextWorldGame:
     """
 
     volatile: tuple[Path, ...] = (("feedback",), ("steps",))
+    restores_by_replay = True
+    """A snapshot costs nothing to take, and all commands since the start to restore."""
 
     def __init__(self, game: str, *, make: Callable[[], Any] | None = None) -> None:
         self.name = f"textworld:{FilePath(game).parent.name or game}"
