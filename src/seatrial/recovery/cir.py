@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seatrial.errors import EvidenceError, UsageError
-from seatrial.recovery.episodes import Episodes, Outcome, design, first_crossing, folds_by_task, play
+from seatrial.recovery.episodes import Episodes, Outcome, crossings, design, first_crossing, folds_by_task, play
 from seatrial.recovery.table import Bools, Floats, Ints
 from seatrial.stats import fit_logistic
 
@@ -181,7 +181,7 @@ def thresholds(e: Episodes, p: Predictions, *, limit: float, lam: float) -> tupl
     place = np.searchsorted(grid_fail, fail)
     best = (0.0, 0, math.inf, math.inf)  # gain, interventions, t_err, t_fail
     for t_err in np.unique(p.err[ok])[::-1].tolist():
-        gains, harms, counts = _steps(ok & (p.err >= t_err), place, grid_fail.size, gain, harm)
+        gains, harms, counts = crossings(ok & (p.err >= t_err), place, grid_fail.size, gain, harm)
         gains = np.where(harms <= limit + 1e-12, np.round(gains, 12), -math.inf)
         top = float(gains.max())
         if top < best[0]:
@@ -191,18 +191,3 @@ def thresholds(e: Episodes, p: Predictions, *, limit: float, lam: float) -> tupl
         if (top, -int(counts[k])) > (best[0], -best[1]):
             best = (top, int(counts[k]), t_err, float(grid_fail[k]))
     return best[2], best[3]
-
-
-def _steps(ok: Bools, place: Ints, size: int, gain: Floats, harm: Floats) -> tuple[Floats, Floats, Floats]:
-    """Gain, harm and interventions at every threshold of the grid, for first crossings among `ok`."""
-    start = np.zeros(ok.shape[0], dtype=np.int64)
-    sums = np.zeros((3, size + 1))
-    for d in range(ok.shape[1]):
-        stop = place[:, d] + 1
-        live = ok[:, d] & (stop > start)
-        a, b = start[live], stop[live]
-        for row, values in zip(sums, (gain[live, d], harm[live, d], np.ones(a.size)), strict=True):
-            row += np.bincount(a, values, size + 1) - np.bincount(b, values, size + 1)
-        start = np.where(live, stop, start)
-    gains, harms, counts = np.cumsum(sums, axis=1)[:, :size]
-    return gains, harms, np.round(counts)

@@ -174,3 +174,23 @@ def design(e: Episodes) -> Floats:
     n, d, p = e.x.shape
     delay = np.broadcast_to(np.asarray(e.delays, dtype=np.float64)[None, :, None], (n, d, 1))
     return np.concatenate([e.x, delay], axis=2).reshape(n * d, p + 1)
+
+
+def crossings(ok: Bools, place: Ints, size: int, gain: Floats, harm: Floats) -> tuple[Floats, Floats, Floats]:
+    """Sums of `gain` and `harm` (n, d) and interventions at every threshold of a grid, for first crossings among `ok`.
+
+    `place` (n, d) is the highest grid index whose threshold a decision point still reaches. For one episode the first
+    crossing is a step function of the threshold with at most one step per decision point, so that all thresholds are
+    tried at once; each result has shape (size,).
+    """
+    start = np.zeros(ok.shape[0], dtype=np.int64)
+    sums = np.zeros((3, size + 1))
+    for d in range(ok.shape[1]):
+        stop = place[:, d] + 1
+        live = ok[:, d] & (stop > start)
+        a, b = start[live], stop[live]
+        for row, values in zip(sums, (gain[live, d], harm[live, d], np.ones(a.size)), strict=True):
+            row += np.bincount(a, values, size + 1) - np.bincount(b, values, size + 1)
+        start = np.where(live, stop, start)
+    gains, harms, counts = np.cumsum(sums, axis=1)[:, :size]
+    return gains, harms, np.round(counts)
