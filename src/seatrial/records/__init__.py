@@ -27,7 +27,7 @@ from seatrial.records.dimension import (
 )
 from seatrial.records.estimate import Check, Dropped, Estimate, RankInterval
 from seatrial.records.loss import FileReport, Skip
-from seatrial.records.pair import Certificate, ContrastRow, Pair, PolicyRow
+from seatrial.records.pair import Certificate, ContrastRow, Exchange, Pair, PolicyRow
 from seatrial.records.protocols import (
     AgentUnderTest,
     Approver,
@@ -133,6 +133,7 @@ __all__ = [
     "Evaluation",
     "EventClass",
     "Evidence",
+    "Exchange",
     "FailureCause",
     "FailureKind",
     "FileReport",

@@ -7,12 +7,21 @@ from typing import Any
 import msgspec
 
 from seatrial.records.estimate import Estimate
+from seatrial.records.trace import ToolResult
+from seatrial.records.world import AgentTurn
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent turn and the results as the agent was shown them: what a harness knows before it decides."""
+
+    turn: AgentTurn
+    results: tuple[ToolResult, ...] = ()
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One pair: `y0` without recovery, `y1` with; both in [0, 1]. `delay` counts environment actions after the
     altered observation. `placebo` True: both continuations are without recovery. `features` are known before the
-    decision."""
+    decision. `terminated`: the run had ended before the delay was over, and both outcomes are carried forward."""
 
     task: str
     condition: str
@@ -24,6 +33,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     placebo: bool = False
     cohort: str | None = None
     features: dict[str, float] = {}
+    agent: str | None = None
+    terminated: bool = False
 
 
 class ContrastRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,3 +53,7 @@ class _ScriptedConversation:
             return self._script.send(incoming)
         except StopIteration:
             raise UsageError(f"{self._agent.name}: the script has ended and cannot answer") from None
+
+    def reseed(self, seed: int) -> None:
+        """From now on draw from `seed`: branches of one run have their own luck after the point where they part."""
+        self._draws.seed(f"agent:{seed}")

@@ -119,6 +119,12 @@ class _Chat:
         """Close the connection."""
         self._client.close()
 
+    def copy(self) -> _Chat:
+        """The same conversation so far, to go on by itself; the connection is shared."""
+        other = _Chat(self._client, self._tools, "")
+        other._messages, other._ids = list(self._messages), set(self._ids)
+        return other
+
     def _unique(self, call: ToolCall) -> ToolCall:
         """Small servers give every call the same id."""
         id, n = call.id, 1
