@@ -20,6 +20,7 @@ from seatrial.cli.label import register as add_label
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
 from seatrial.cli.run import register as add_run
+from seatrial.cli.scorecard import register as add_scorecard
 from seatrial.cli.serve import register as add_serve
 from seatrial.cli.sessions import register as add_sessions
 from seatrial.cli.signals import register as add_signals
@@ -67,6 +68,7 @@ for add in (
     add_signals,
     add_label,
     add_weights,
+    add_scorecard,
     add_gate,
     add_judge,
     add_assign,
