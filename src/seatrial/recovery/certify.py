@@ -8,10 +8,11 @@ the first decision point at which the rule holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from seatrial.errors import UsageError
 from seatrial.records import Certificate
@@ -35,7 +36,28 @@ def needed(limit: float = LIMIT, confidence: float = CONFIDENCE) -> int:
     return zero_events_needed(limit, confidence)
 
 
-def fixed_sequence(harms: Sequence[Floats], *, limit: float = LIMIT, confidence: float = CONFIDENCE) -> Tested:
+def split_size(tasks: int, limit: float = LIMIT, confidence: float = CONFIDENCE, most: float = 0.6) -> int:
+    """How many of `tasks` to certify on: the largest number up to `most` of them at which one more harm becomes
+    bearable (149, 236, 313, ... for 2%): between two such numbers more tasks only add chances to fail. Half of the
+    tasks where even the first is out of reach."""
+    found, k = 0, 0
+    while (n := _step(k, limit, 1.0 - confidence, int(most * tasks))) is not None:
+        found, k = n, k + 1
+    return found or tasks // 2
+
+
+def _step(k: int, limit: float, delta: float, most: int) -> int | None:
+    """Fewest tasks of which `k` harms still certify the limit; None where that takes more than `most`."""
+    low, high = k + 1, most
+    if high < low or special.bdtr(k, high, limit) > delta:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if special.bdtr(k, middle, limit) <= delta else (middle + 1, high)
+    return low
+
+
+def fixed_sequence(harms: Iterable[Floats], *, limit: float = LIMIT, confidence: float = CONFIDENCE) -> Tested:
     """Test rules in the given order and stop at the first that fails.
 
     `harms` holds for each rule the harm of every clean certify task, in [0, 1]: 0 or 1 for single runs, shares for

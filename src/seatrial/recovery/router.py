@@ -25,12 +25,11 @@ KINDS = ("never", "cir", "direct")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``intercept + sum of weights``, by feature name; the delay is a feature named ``delay``. `products` holds the
-    weights of products of two features. `logistic` True: the score is a chance."""
+    """``intercept + sum of weights``, by feature name; the delay is a feature named ``delay``. `logistic` True: the
+    score is a chance."""
 
     intercept: float
     weights: Mapping[str, float]
-    products: tuple[tuple[str, str, float], ...] = ()
     logistic: bool = False
 
     def score(self, features: Mapping[str, float]) -> float:
@@ -38,8 +37,6 @@ class Model:
         total = self.intercept
         for name, weight in self.weights.items():
             total += weight * features[name]
-        for first, second, weight in self.products:
-            total += weight * features[first] * features[second]
         if not self.logistic:
             return total
         if total >= 0.0:
@@ -52,9 +49,9 @@ class Model:
 class Router:
     """When to use `operation`. `delays` are the decision points, in environment actions since the watch began.
 
-    `kind` ``direct`` acts where the model ``value`` is at least the threshold ``value``; ``cir`` is the published
-    rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` is what is certified about its harm, None for
-    a router that was only tuned.
+    `kind` ``direct`` acts where ``log(odds(err) * (gain - cost) / harm)`` is at least the threshold ``score``;
+    ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what is certified
+    about its harm, None for a router that was only tuned.
     """
 
     kind: str
@@ -101,7 +98,7 @@ class Router:
 
     def _holds(self, values: Mapping[str, float]) -> bool:
         if self.kind == "direct":
-            return self.models["value"].score(values) >= self.thresholds["value"]
+            return self._worth(values) >= self.thresholds["score"]
         err, p0, p1 = (self.models[name].score(values) for name in ("err", "p0", "p1"))
         lam = self.thresholds["lambda"]
         return (
@@ -109,6 +106,13 @@ class Router:
             and 1.0 - p0 >= self.thresholds["t_fail"]
             and (1.0 - p0) * p1 - lam * p0 * (1.0 - p1) >= -1e-12
         )
+
+    def _worth(self, values: Mapping[str, float]) -> float:
+        """``log(odds(err) * (gain - cost) / harm)``; minus infinity where acting does not pay."""
+        odds = min(max(self.models["err"].score(values), -30.0), 30.0)
+        gain = self.models["gain"].score(values) - self.thresholds["cost"]
+        harm = max(self.models["harm"].score(values), self.thresholds["least_harm"])
+        return odds + math.log(gain) - math.log(harm) if gain > 0.0 else -math.inf
 
     def watch(self, featurise: Featurise | None = None) -> Watch:
         """Begin to watch one run."""
@@ -130,7 +134,6 @@ class Router:
                 name: {
                     "intercept": m.intercept,
                     "weights": dict(m.weights),
-                    "products": [list(p) for p in m.products],
                     "logistic": m.logistic,
                 }
                 for name, m in self.models.items()
@@ -221,7 +224,6 @@ def _model(value: Mapping[str, Any]) -> Model:
     return Model(
         intercept=_finite(value["intercept"]),
         weights={str(k): _finite(v) for k, v in value["weights"].items()},
-        products=tuple((str(a), str(b), _finite(w)) for a, b, w in value.get("products", ())),
         logistic=bool(value.get("logistic", False)),
     )
 
@@ -235,7 +237,7 @@ def _finite(value: Any) -> float:
 
 def _complete(router: Router) -> None:
     """Raises: ValueError for a model, threshold or feature that its kind needs and lacks."""
-    wanted = {"never": ((), ()), "direct": (("value",), ("value",)),
+    wanted = {"never": ((), ()), "direct": (("err", "gain", "harm"), ("score", "least_harm", "cost")),
               "cir": (("err", "p0", "p1"), ("t_err", "t_fail", "lambda"))}[router.kind]  # fmt: skip
     for name in wanted[0]:
         if name not in router.models:
@@ -245,6 +247,6 @@ def _complete(router: Router) -> None:
             raise ValueError(f"no threshold {name}")
     known = {*router.features, "delay"}
     for model in router.models.values():
-        used = {*model.weights, *(n for a, b, _ in model.products for n in (a, b))}
+        used = set(model.weights)
         if used - known:
             raise ValueError(f"a model uses {', '.join(sorted(used - known))}, which is no feature of the router")

@@ -139,8 +139,7 @@ def from_pairs(pairs: Sequence[Pair]) -> Pairs:
         EvidenceError: there are no pairs.
     """
     return from_rows(
-        Row(None, {name: getattr(p, name) for name in (*REQUIRED, "replay", "placebo", "cohort")} | dict(p.features))
-        for p in pairs
+        Row(None, {name: getattr(p, name) for name in (*REQUIRED, *OPTIONAL)} | dict(p.features)) for p in pairs
     )
 
 
