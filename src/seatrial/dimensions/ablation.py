@@ -12,14 +12,14 @@ only shrinks, so the cost is bounded by the budget and usually linear in the num
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from seatrial.dimensions.actions import Action, answer_of, asked_of
 from seatrial.dimensions.bench import Bench, Cost, OverBudget, Trial
-from seatrial.dimensions.flow import Use, used_reads
+from seatrial.dimensions.flow import Reading, Use, relevant_reads
 from seatrial.dimensions.intended import Distance, intended
 from seatrial.dimensions.intent import Intent
 from seatrial.dimensions.reexecute import begin
@@ -29,6 +29,8 @@ from seatrial.records.protocols import World
 CALLS_PER_ACTION = 40
 """The budget: executed calls per action of the run, beside a first run-through."""
 _ROUNDS = 5
+SPENT = "the budget of executed calls was used up before this was known"
+OTHER_VALUES = "the intent allows this tool, but not with these arguments: its effect lies outside the intent"
 
 
 class Said(NamedTuple):
@@ -41,13 +43,15 @@ class Said(NamedTuple):
 
 class Ablation(msgspec.Struct, frozen=True, kw_only=True):
     """What was found, by position of the executed actions. `refusal`: why nothing could be found. `changes` are what
-    each write changed in the run itself; None where it was not carried out again."""
+    each write changed in the run itself, `around` maps reads to the relevant write that changes what they show; None
+    where nothing was carried out again."""
 
     said: dict[int, Said] = {}
     by: str = ""
     cost: Cost = Cost()
     refusal: str | None = None
     changes: dict[int, tuple[StateChange, ...]] | None = None
+    around: dict[int, int] | None = None
 
 
 def ablate(
@@ -75,33 +79,38 @@ def ablate(
     final = trace.extra.get("final_hash")
     if isinstance(final, str) and final != bench.final_hash():
         return Ablation(refusal="the run does not replay to its recorded end (see D5): nothing can be left out of it")
-    search = _Search(bench, actions, asked_of(trace), answer_of(trace))
+    words = intent.words() if intent is not None else ""
+    search = _Search(bench, actions, Reading(actions, (), asked_of(trace), answer_of(trace), words), intent)
     search.work()
-    return Ablation(said=search.said(), by=wanted.by, cost=bench.cost, changes=bench.changes)
+    return Ablation(said=search.said(), by=wanted.by, cost=bench.cost, changes=bench.changes,
+                    around=search.around)  # fmt: skip
 
 
 class _Search:
     """One run's search. `why` keeps, for each write, what the last trial without it showed."""
 
-    def __init__(self, bench: Bench, actions: Sequence[Action], asked: str, answer: str) -> None:
+    def __init__(self, bench: Bench, actions: Sequence[Action], reading: Reading, intent: Intent | None) -> None:
         self._bench = bench
         self._actions = actions
-        self._asked = asked
-        self._answer = answer
+        self._reading = reading
+        self._intent = intent
         self._why: dict[int, str] = {}
         self._uses: dict[int, Use] = {}
+        self._outside: set[int] = set()
         self._spent = False
         self._wrote = frozenset(bench.writes())
-        self._places = {a.position: a for a in actions}
+        self.around: dict[int, int] = {}
 
     def work(self) -> None:
-        """Alternate between leaving out and data flow until nothing changes."""
+        """Alternate between leaving out and the relevance of reads until nothing changes."""
         for _ in range(_ROUNDS):
+            found: dict[int, Use] = {}
             try:
                 self._minimise()
+                self._values()
+                found = self._reads()
             except OverBudget:
                 self._spent = True
-            found = self._flow()
             if self._spent or found.keys() <= self._uses.keys():
                 return
             self._uses = {**found, **self._uses}
@@ -114,19 +123,38 @@ class _Search:
         """Whether a write that was left out comes before a read that turned out to be relevant."""
         return any(p < read for p in self._bench.left_out for read in self._uses)
 
-    def _flow(self) -> dict[int, Use]:
-        relevant = set(self._bench.writes())
-        reads = {a.position for a in self._actions if a.executed and a.position not in self._wrote and not a.request}
-        return used_reads(self._actions, relevant, reads, self._asked, self._answer)
+    def _values(self) -> None:
+        """Writes that the intent allows with other arguments only: their effect lies outside it, however near."""
+        if self._intent is not None:
+            called = {a.position: a.call for a in self._actions}
+            self._outside = {p for p in self._bench.writes() if self._intent.other_values(called[p])}
+
+    def _reads(self) -> dict[int, Use]:
+        reads = [a for a in self._actions if a.executed and a.position not in self._wrote and not a.request]
+        relevant = [p for p in self._bench.writes() if p not in self._outside]
+        around: dict[int, int] = {}
+        for write in relevant:
+            asked = {a.key: a for a in reversed(reads) if not a.failed}
+            shown = self._bench.shown_by(write, list(asked.values()))
+            keys = {asked[k].key for k in asked if asked[k].position in shown}
+            for a in reads:
+                if a.key in keys:
+                    around.setdefault(a.position, write)
+        self.around = around
+        reading = self._reading._replace(candidates=frozenset(a.position for a in reads), around=around)
+        return relevant_reads(reading, relevant)
 
     def _minimise(self) -> None:
+        """Single writes first, so that a write which only hides another's worth is not taken with it; then what
+        touched the same place, then neighbours, from many to few."""
         while True:
             before = len(self._bench.left_out)
-            size = max(1, len(self._bench.writes()))
-            while size >= 1:
+            self._pass([[p] for p in reversed(self._bench.writes())])
+            self._pass(self._together())
+            size = len(self._bench.writes())
+            while size > 1:
                 self._pass(self._chunks(size))
                 size //= 2
-            self._pass(self._together())
             if len(self._bench.left_out) == before:
                 return
 
@@ -136,24 +164,24 @@ class _Search:
         return [writes[max(0, end - size) : end] for end in range(len(writes), 0, -size)]
 
     def _together(self) -> list[list[int]]:
-        """Groups of writes that touched the same part of the state, smaller parts first."""
+        """Groups of writes that touched the same part of the state, smaller groups first."""
         writes = self._bench.writes()
         groups: dict[tuple[str, ...], set[int]] = {}
         for p in writes:
             for change in self._bench.changes.get(p, ()):
                 for depth in range(len(change.path), 0, -1):
                     groups.setdefault(change.path[:depth], set()).add(p)
-        listed = {tuple(sorted(g)): path for path, g in groups.items() if 1 < len(g) < len(writes)}
+        listed = {tuple(sorted(g)) for g in groups.values() if 1 < len(g) < len(writes)}
         return [list(g) for g in sorted(listed, key=lambda g: (len(g), [-p for p in reversed(g)]))]
 
     def _pass(self, groups: Sequence[Sequence[int]]) -> None:
-        guarded = {p: (use.value,) for p, use in self._uses.items()}
+        guarded = {p: (use.value,) if use.how == "used" else () for p, use in self._uses.items()}
         for group in groups:
             present = [p for p in group if p not in self._bench.left_out]
             if len(present) < len(group):
                 continue
             trial = self._bench.without(present, guarded, self._bench.writes())
-            kept = _lost(trial, self._bench.distance, self._places)
+            kept = _lost(trial, self._bench.distance, self._actions)
             if kept is None:
                 self._note_extraneous(present, trial)
                 self._bench.accept(present, trial)
@@ -177,21 +205,25 @@ class _Search:
             if not a.executed or a.request:
                 continue
             if p in self._uses:
-                out[p] = Said(True, "data_flow", _used(self._uses[p], self._places))
+                out[p] = Said(True, "data_flow", reason(self._uses[p], self._actions))
+            elif p in self._outside:
+                out[p] = Said(False, "ablation", OTHER_VALUES)
             elif p in kept:
                 known = p in self._why and not self._spent
-                out[p] = Said(True if known else None, "ablation", self._why.get(p, "the budget was used up"))
+                out[p] = Said(True if known else None, "ablation", self._why[p] if known else SPENT)
             elif p in self._wrote:
                 out[p] = Said(False, "ablation", self._why.get(p, "without it the state is the same"))
+            elif self._spent:
+                out[p] = Said(None, "data_flow", SPENT)
             else:
                 out[p] = Said(False, "data_flow", _unused(a))
         return out
 
 
-def _lost(trial: Trial, now: Distance, places: Mapping[int, Action]) -> str | None:
+def _lost(trial: Trial, now: Distance, actions: Sequence[Action]) -> str | None:
     """What a trial lost against the base, in words; None where nothing."""
     if trial.failed is not None:
-        a = places[trial.failed]
+        a = actions[trial.failed]
         return f"left out, {a.call.name} at step {a.step} no longer works"
     assert trial.distance is not None
     if trial.distance <= now:
@@ -203,10 +235,15 @@ def _lost(trial: Trial, now: Distance, places: Mapping[int, Action]) -> str | No
     return f"left out, {n} more leaves lie outside the intent"
 
 
-def _used(use: Use, places: Mapping[int, Action]) -> str:
-    shown = use.value if len(use.value) <= 60 else use.value[:57] + "..."
-    where = "the final answer" if use.by is None else f"{places[use.by].call.name} at step {places[use.by].step}"
-    return f"{where} uses what it returned: {shown!r}"
+def reason(use: Use, actions: Sequence[Action]) -> str:
+    """Why a read is relevant, in words."""
+    shown = repr(use.value if len(use.value) <= 60 else use.value[:57] + "...")
+    if use.how == "asked":
+        return f"it looks at what the request names: {shown}"
+    where = "the final answer" if use.by is None else f"{actions[use.by].call.name} at step {actions[use.by].step}"
+    if use.how == "change":
+        return f"it shows what {where} changes"
+    return f"{where} uses what it returned: {shown}"
 
 
 def _unused(action: Action) -> str:

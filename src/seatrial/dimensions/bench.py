@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from seatrial.dimensions.actions import Action
+from seatrial.dimensions.flow import occurs, text_of
 from seatrial.dimensions.intended import Distance, Intended
 from seatrial.records import Snapshot, StateChange, ToolCall, ToolResult
 from seatrial.records.protocols import World
@@ -147,6 +148,18 @@ class Bench:
                 return Trial(self.distance, None, rest)
         return Trial(self._intended.distance(self._world.state()), None, rest)
 
+    def shown_by(self, write: int, reads: Sequence[Action]) -> set[int]:
+        """Positions of the `reads` that return something else right before and right after the base's `write`.
+
+        Raises:
+            OverBudget: no more calls may be executed.
+        """
+        self._restore(write, {*self.writes()})
+        before = [_result(self._call(r.call)) for r in reads]
+        self._call(next(a.call for a in self._actions if a.position == write))
+        after = [_result(self._call(r.call)) for r in reads]
+        return {r.position for r, old, new in zip(reads, before, after, strict=True) if old != new}
+
     def accept(self, group: Collection[int], trial: Trial) -> None:
         """Make the trial the base."""
         assert trial.distance is not None
@@ -188,15 +201,17 @@ class Bench:
             raise OverBudget
 
 
+def _result(result: ToolResult) -> tuple[str, str]:
+    return result.outcome, result.text
+
+
 def _worked(result: ToolResult) -> bool:
     return result.outcome not in ("error", "rejected", "interrupted")
 
 
 def _lost(values: Collection[str], before: str, now: str) -> bool:
     """Whether a result held one of these values and holds none of them any more."""
-    from seatrial.dimensions.flow import fold, occurs
-
     if not values or before == now:
         return False
-    was, is_now = fold(before), fold(now)
+    was, is_now = text_of(before), text_of(now)
     return any(occurs(v, was) for v in values) and not any(occurs(v, is_now) for v in values)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seatrial.dimensions.ablation import CALLS_PER_ACTION, Ablation, Said, ablate
+from seatrial.dimensions.ablation import CALLS_PER_ACTION, Ablation, Said, ablate, reason
 from seatrial.dimensions.actions import Action, actions_of, answer_of, asked_of
 from seatrial.dimensions.aggregate import middle_level, result, scored, value_of
 from seatrial.dimensions.agreement import agreement
-from seatrial.dimensions.flow import used_reads
+from seatrial.dimensions.flow import Reading, relevant_reads
 from seatrial.dimensions.intent import Effect, Intent, intent_of
 from seatrial.errors import InputError, SeatrialError
 from seatrial.records import (
@@ -132,10 +132,12 @@ def _by_intent(
         else:
             writes[a.position] = _effect(a, intent, changes)
     relevant = {p for p, said in writes.items() if said.relevant}
-    uses = used_reads(actions, relevant, reads, asked_of(run.trace), answer_of(run.trace))
+    around = {p: w for p, w in (replayed.around or {}).items() if w in relevant}
+    told = Reading(actions, reads, asked_of(run.trace), answer_of(run.trace), intent.words(), around)
+    uses = relevant_reads(told, relevant)
     for p in reads:
         use = uses.get(p)
-        why = f"what it returned is used later: {use.value[:60]!r}" if use else "it feeds no allowed effect"
+        why = reason(use, actions) if use else "it feeds no allowed effect"
         writes[p] = Said(use is not None, "intent", why)
     return writes
 

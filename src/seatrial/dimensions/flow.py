@@ -1,9 +1,9 @@
-"""Data flow: a read is relevant when something that it alone returned is used later (METHODS 5, D2)."""
+"""What makes a read relevant: above all that something which it alone returned is used later (METHODS 5, D2)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from seatrial.dimensions.actions import Action
@@ -21,64 +21,127 @@ _ENDS = " \t.,:;!?*-\u2022#>"
 
 
 class Use(NamedTuple):
-    """A value that a read returned, and the position of the action that used it (None: the final answer)."""
+    """Why a read is relevant. `value` is what ties it to the rest, `by` the position of the action that it serves
+    (None: the final answer, or the request). `how`: ``used`` (what it returned is used), ``asked`` (it looks at what
+    the request names), ``change`` (it looks at what a relevant write changes, before or after)."""
 
     value: str
     by: int | None
+    how: str = "used"
 
 
-def used_reads(
-    actions: Sequence[Action], relevant: Collection[int], candidates: Collection[int], asked: str, answer: str
-) -> dict[int, Use]:
-    """The reads among `candidates` (positions) that are relevant, each with a use, to a fixed point.
+class Reading(NamedTuple):
+    """What the relevance of reads is judged from.
 
-    A use is a value absent from `asked` and from every earlier result that occurs in the arguments of a later
-    relevant action, or in `answer`. A read that feeds a relevant read is relevant, too.
+    `candidates` are the positions of reads, `asked` the request, `answer` the last words, `named` further words that
+    name what the request is about (of the intent specification), `around` maps a read to the write that changes what
+    it shows.
     """
-    fresh = _fresh_values(actions, candidates, asked)
+
+    actions: Sequence[Action]
+    candidates: Collection[int]
+    asked: str
+    answer: str
+    named: str = ""
+    around: Mapping[int, int] = {}
+
+
+def relevant_reads(reading: Reading, relevant: Collection[int]) -> dict[int, Use]:
+    """The reads that are relevant given the `relevant` writes, each with the reason, to a fixed point (METHODS 5).
+
+    *Used*: a value that the read returned, absent from the request and from every earlier result, occurs in the
+    arguments of a later relevant action or in the final answer; a read that feeds a relevant read is relevant, too.
+
+    Beyond METHODS, because people call these relevant and no value of them is used: a read *asked* for, whose arguments
+    name what the request names; and one that shows what a relevant write *changes*, to see it before or to check it
+    after. The same call with the same result once more is neither. A look that would only repeat what such a read
+    returned before the use is not needed for it. A value counts as returned only if the agent had not itself said it.
+    """
+    again = _repeats(reading.actions)
     found: dict[int, Use] = {}
-    answered = fold(answer)
+    words = text_of(reading.asked + "\n" + reading.named)
+    for a in reading.actions:
+        if a.position not in reading.candidates or a.position in again or a.failed:
+            continue
+        value = _names(a.call.arguments, words)
+        write = reading.around.get(a.position)
+        if value is not None:
+            found[a.position] = Use(value, None, "asked")
+        elif write is not None and write in relevant:
+            found[a.position] = Use(reading.actions[write].call.name, write, "change")
+    return _used(reading, relevant, found)
+
+
+def _used(reading: Reading, relevant: Collection[int], found: dict[int, Use]) -> dict[int, Use]:
+    fresh = _fresh_values(reading)
+    texts = {a.position: text_of(a.text) for a in reading.actions}
+    said = {a.position: text_of(_said(a)) for a in reading.actions}
+    answer = text_of(reading.answer)
     while True:
         grown = False
-        users = [(a.position, _said(a)) for a in actions if a.position in relevant or a.position in found]
+        users = [(p, said[p]) for p in said if p in relevant or p in found]
+        users.append((len(reading.actions), answer))
         for position, values in fresh.items():
             if position in found:
                 continue
-            use = _use(values, ((p, text) for p, text in users if p > position), answered)
-            if use is not None:
-                found[position] = use
-                grown = True
+            for user, text in users:
+                if user <= position:
+                    continue
+                kept = [texts[p] for p in found if position < p < user]
+                value = next((v for v in values if occurs(v, text) and not any(occurs(v, k) for k in kept)), None)
+                if value is not None:
+                    found[position] = Use(value, user if user < len(reading.actions) else None)
+                    grown = True
+                    break
         if not grown:
             return found
 
 
-def _use(values: Iterable[str], users: Iterable[tuple[int, str]], answer: str) -> Use | None:
-    listed = list(users)
-    for value in values:
-        for position, text in listed:
-            if occurs(value, text):
-                return Use(value, position)
-        if occurs(value, answer):
-            return Use(value, None)
+def _repeats(actions: Sequence[Action]) -> set[int]:
+    """Positions of calls that were made before and had the same result."""
+    seen: set[tuple[bytes, str]] = set()
+    out = set()
+    for a in actions:
+        one = (a.key, a.text)
+        if one in seen:
+            out.add(a.position)
+        seen.add(one)
+    return out
+
+
+def _names(arguments: Mapping[str, Any], words: Text) -> str | None:
+    """A value of the arguments that the request names; None where it names none."""
+    for name, value in arguments.items():
+        if isinstance(value, bool) or value is None:
+            continue
+        for text in _texts(value):
+            whole = " ".join(text.split())
+            if (len(whole) >= LEAST or (whole and _ID.search(name))) and _stands(whole.casefold(), words.folded):
+                return whole
+            for word in _DISTINCT.findall(text):
+                plain: str = word.strip(_ENDS)
+                if len(plain) >= LEAST and _MARKED.search(plain) and occurs(plain, words):
+                    return plain
     return None
 
 
-def _fresh_values(actions: Sequence[Action], candidates: Collection[int], asked: str) -> dict[int, tuple[str, ...]]:
-    """By position, what each candidate returned that nobody had said or returned before."""
-    known = [fold(asked)]
+def _fresh_values(reading: Reading) -> dict[int, tuple[str, ...]]:
+    """By position, what each candidate returned that nobody had said or returned before, the agent included."""
+    known = text_of(reading.asked)
     out: dict[int, tuple[str, ...]] = {}
-    for action in actions:
-        if action.executed and action.position in candidates:
-            new = [v for v in values_of(action.text) if not any(occurs(v, k) for k in known)]
-            out[action.position] = tuple(sorted(new, key=lambda v: (-len(v), v)))
-        if action.text:
-            known.append(fold(action.text))
+    for a in reading.actions:
+        known += text_of(_said(a))
+        if a.executed and a.position in reading.candidates:
+            new = [v for v in values_of(a.text) if not occurs(v, known)]
+            out[a.position] = tuple(sorted(new, key=lambda v: (-len(v), v)))
+        known += text_of(a.text)
     return out
 
 
 def values_of(text: str) -> set[str]:
-    """The values in a result, folded: leaves where it is JSON (whole or by line), else its lines; in either, marked
-    words (with a digit, an @, a path's signs or an inner capital) and phrases of four words."""
+    """The values in a result: leaves where it is JSON (whole or by line), else its lines; in either, marked words
+    (with a digit, an @, a path's signs or an inner capital) and phrases of four words. Runs of space become one, and
+    case is kept: it matters for single words (see `occurs`)."""
     found: set[str] = set()
     whole = parsed(text)
     if whole is not None:
@@ -104,7 +167,7 @@ def _leaves(value: Any, name: str, found: set[str]) -> None:
         return
     elif isinstance(value, str):
         if _ID.search(name) and value.strip():
-            found.add(fold(value))
+            found.add(" ".join(value.split()))
         for line in value.split("\n"):
             _prose(line, found)
     else:
@@ -114,20 +177,44 @@ def _leaves(value: Any, name: str, found: set[str]) -> None:
 
 
 def _prose(line: str, found: set[str]) -> None:
-    folded = fold(line).strip(_ENDS)
-    if len(folded) >= LEAST:
-        found.add(folded)
+    whole = " ".join(line.split()).strip(_ENDS)
+    if len(whole) >= LEAST:
+        found.add(whole)
     for match in _DISTINCT.findall(line):
         word = match.strip(_ENDS)
         if len(word) >= LEAST and _MARKED.search(word):
-            found.add(fold(word))
-    words = _WORD.findall(folded)
+            found.add(word)
+    words = _WORD.findall(whole)
     for i in range(len(words) - _PHRASE + 1):
         found.add(" ".join(words[i : i + _PHRASE]))
 
 
-def occurs(value: str, text: str) -> bool:
-    """Whether the folded `value` stands in the folded `text`, not as a part of a longer word."""
+class Text(NamedTuple):
+    """A text in which values are looked for: with its runs of space made one, and the same with case folded."""
+
+    plain: str
+    folded: str
+
+    def __add__(self, other: object) -> Text:
+        assert isinstance(other, Text)
+        return Text(self.plain + " \n " + other.plain, self.folded + " \n " + other.folded)
+
+
+def text_of(text: str) -> Text:
+    """The text, prepared."""
+    plain = " ".join(text.split())
+    return Text(plain, plain.casefold())
+
+
+def occurs(value: str, text: Text) -> bool:
+    """Whether `value` stands in `text`, not as a part of a longer word. Runs of space do not matter, and case only for
+    a single plain word: "Newsletter" in a list of subjects is not what "a newsletter" was taken from."""
+    if value.isalpha():
+        return _stands(value, text.plain)
+    return _stands(value.casefold(), text.folded)
+
+
+def _stands(value: str, text: str) -> bool:
     at = text.find(value)
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
@@ -141,13 +228,8 @@ def _joins(beside: str, edge: str) -> bool:
     return bool(beside) and (beside.isalnum() or beside == "_") and (edge.isalnum() or edge == "_")
 
 
-def fold(text: str) -> str:
-    """Case and runs of space do not matter."""
-    return " ".join(text.casefold().split())
-
-
 def _said(action: Action) -> str:
-    return fold("\n".join(_texts(action.call.arguments)))
+    return "\n".join(_texts(action.call.arguments))
 
 
 def _texts(value: Any) -> list[str]:

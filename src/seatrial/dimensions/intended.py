@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from seatrial.dimensions.actions import tools_of
-from seatrial.dimensions.intent import Intent, under
+from seatrial.dimensions.intent import Intent, parts, under
 from seatrial.records import Evidence
 from seatrial.records.protocols import World
 
+Path = tuple[str, ...]
 State = dict[str, Any]
 
 
@@ -58,10 +59,27 @@ def _by_intent(run: Evidence, intent: Intent, world: World, start: State) -> Int
     required = run.required
 
     def away(state: State) -> Distance:
-        unmet = 0 if required is None else sum(not ok for ok in required(state))
+        unmet = 0 if required is None else _unmet(intent, required(state), places or ())
         if places is None:
             return Distance(unmet, 0)
         changes = world.difference(start, state)
         return Distance(unmet, sum(not under(c.path, places) for c in changes))
 
     return Intended(away, "the effects that the task's intent requires and allows")
+
+
+def _unmet(intent: Intent, held: Sequence[bool], places: Sequence[Path]) -> int:
+    """How many objects are not as required. The fields of one object count once: an appointment at the right hour of a
+    wrong day is no nearer to what was asked for than none."""
+    if len(held) != len(intent.required):
+        return sum(not ok for ok in held)
+    return len({_object(r, places) for r, ok in zip(intent.required, held, strict=True) if not ok})
+
+
+def _object(required: dict[str, Any], places: Sequence[Path]) -> Path:
+    """What an assertion is about: the object above its field where the intent lets that object change, the collection
+    above a ``*``, else the place itself."""
+    path = parts(str(required.get("path", "")))
+    if "*" in path:
+        return path[: path.index("*")]
+    return path[:-1] if len(path) > 1 and under(path[:-1], places) else path

@@ -39,6 +39,20 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     required: tuple[dict[str, Any], ...]
     prohibited: tuple[Effect, ...]
 
+    def words(self) -> str:
+        """What the specification names: values that arguments must have, and places in the state that may change."""
+        out: list[str] = []
+        for effect in self.allowed:
+            out += [str(w.value) for w in effect.rule.when if isinstance(w.value, str | int | float)]
+            out += [part for path in effect.paths or () for part in path if part != "*"]
+        return "\n".join(out)
+
+    def other_values(self, call: ToolCall) -> bool:
+        """Whether the intent allows this tool only with arguments that the call does not have: the right tool with a
+        wrong value, or on another object, is an effect outside the intent."""
+        mine = [e for e in self.allowed if e.tool == call.name]
+        return bool(mine) and not any(e.rule.fits(call) for e in mine)
+
     def paths(self, reads: frozenset[str]) -> tuple[Path, ...] | None:
         """Where the state may change, by any allowed effect; None where one of them may change anything. A tool of
         `reads` changes nothing, so an allowed call of it allows no path."""

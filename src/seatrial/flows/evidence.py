@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from seatrial import grading
 from seatrial.errors import EvidenceError, InputError, StoreError, UsageError
+from seatrial.flows.agents_again import agent_again
 from seatrial.flows.attempts import Judged
 from seatrial.flows.suite import EXAMPLE, open_suite
 from seatrial.gate.traces import attempts_of
@@ -73,6 +74,11 @@ def world_of(origin: Mapping[str, Any]) -> World:
     return prepared(suite, task, int(origin["seed"]))
 
 
+def warm(origin: Mapping[str, Any]) -> None:
+    """Load the code that `world_of` needs, and make no world: done once, before a fresh process is forked off."""
+    open_suite(str(origin["suite"]))
+
+
 def of_judged(judged: Judged, store: Store, where: Setting) -> Iterator[Evidence]:
     """The runs of a store, one after another, each with its trace while it is looked at."""
     for attempt, verdicts in judged:
@@ -101,7 +107,7 @@ def of_own(attempt: Attempt, verdicts: tuple[Verdict, ...], trace: Trace | None,
     return Evidence(
         attempt=attempt, task=task, trace=trace, verdicts=verdicts, own=True, origin=origin,
         world=(lambda: prepared(suite, task, seed)) if suite.world is not None else None,
-        succeeds=_succeeds(task, trace), required=_required(task, trace),
+        succeeds=_succeeds(task, trace), required=_required(task, trace), agent=agent_again(suite, task, trace),
     )  # fmt: skip
 
 
