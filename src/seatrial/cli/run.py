@@ -61,7 +61,8 @@ def run(
         float | None, typer.Option(min=0.01, help="Seconds that one attempt may take (default 600).")
     ] = None,
     turn_limit: Annotated[
-        int | None, typer.Option(min=1, help="Turns after which an attempt is stopped (default: twice max_turns).")
+        int | None,
+        typer.Option(min=1, help="Turns after which an attempt is stopped (default: twice max_turns)."),
     ] = None,
     call_limit: Annotated[
         int | None, typer.Option(min=1, help="Tool calls after which an attempt is stopped (default 500).")

@@ -6,6 +6,7 @@ from functools import cache
 
 from seatrial import plugins
 from seatrial.grading.checks import (
+    approval_asked,
     error_recovery,
     final,
     forbidden_absent,
@@ -33,6 +34,7 @@ BUILT_IN: tuple[TaskCheck, ...] = (
     refusals.NO_INVALID_ARGS,
     refusals.NO_UNKNOWN_TOOLS,
     refusals.NO_POLICY_REFUSALS,
+    approval_asked.CHECK,
     matches_reference.CHECK,
     *production.CHECKS,
 )

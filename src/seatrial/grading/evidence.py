@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from seatrial.grading.events import Timeline, timeline, words
-from seatrial.records import Layer, Signal, StateChange, Task, ToolSpec, Trace, Verdict
+from seatrial.records import GateEvent, Layer, Signal, StateChange, Task, ToolSpec, Trace, Verdict
 
 ATTEMPT = "seatrial-attempt"
 """The format of traces that our own runner makes."""
@@ -19,8 +19,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     `answer` is the agent's last words (None: it said nothing); `final` and `start` are the world's states and
     `changes` what differs between them (None: not recorded). `stopped` is why the episode ended (None: unknown).
-    `signals` are those of a trace from production (None: nobody looked for any), `replies` the turns of the user
-    after the agent's first; `cost_usd` and `seconds` are of the whole attempt (None: not known).
+    `gates` are calls that needed an approval, and requests for one (None: not recorded). `signals` are those of a
+    trace from production (None: nobody looked for any), `replies` the turns of the user after the agent's first;
+    `cost_usd` and `seconds` are of the whole attempt (None: not known).
     """
 
     timeline: Timeline
@@ -29,6 +30,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     final: dict[str, Any] | None = None
     changes: tuple[StateChange, ...] | None = None
     stopped: str | None = None
+    gates: tuple[GateEvent, ...] | None = None
     signals: tuple[Signal, ...] | None = None
     replies: int = 0
     cost_usd: float | None = None
@@ -84,6 +86,7 @@ def of_trace(
         final=final if final is not None else held.get("final"),
         changes=changes,
         stopped=stopped if stopped is not None else held.get("stopped"),
+        gates=msgspec.convert(held["gates"], tuple[GateEvent, ...]) if held.get("gates") is not None else None,
         signals=None if signals is None else tuple(signals),
         replies=_replies(trace),
         cost_usd=trace.totals.usage.cost_usd,

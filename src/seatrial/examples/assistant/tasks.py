@@ -130,6 +130,7 @@ TASKS: tuple[Task, ...] = (
         allowed=(effect("send_mail", "sent", equal={"to": "chen@supplier.example"}),),
         type="mail",
         difficulty="hard",
+        turns=6,
         must_pass=True,
     ),
     _task(
@@ -144,7 +145,11 @@ TASKS: tuple[Task, ...] = (
         "day",
         "synthetic",
         "What do I have on 2026-03-02?",
-        [holds("answer", ["Planning", "Dentist"], "contains_all"), NOTHING_CHANGED],
+        [
+            holds("answer", ["Planning", "Dentist"], "contains_all"),
+            holds("answer", "Budget review", "not_contains"),
+            NOTHING_CHANGED,
+        ],
         tools=("list_events",),
         type="question",
     ),
@@ -156,6 +161,7 @@ TASKS: tuple[Task, ...] = (
             holds("events.E-7.title", "Choir"),
             holds("events.E-7.date", "2026-03-04"),
             holds("events.E-7.begin", "18:30"),
+            holds("events.E-7.end", "20:00"),
             only("events.E-7"),
         ],
         tools=("list_events", "create_event"),

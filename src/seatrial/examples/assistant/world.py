@@ -32,7 +32,7 @@ EVENTS = {
     "E-6": ("Review", "2026-03-06", "11:00", "12:00", ("Anna Berg",)),
 }
 MAILS = {
-    "M-1": ("bram@harbour.example", "Budget numbers", "The budget is 48000, as agreed. Can we review on Tuesday?"),
+    "M-1": ("bram@harbour.example", "Numbers for Tuesday", "The budget is 48000, as agreed. Can we review on Tuesday?"),
     "M-2": ("chen@supplier.example", "Delivery", "The delivery comes on 11 March. Please confirm to me by mail."),
     "M-3": (
         "news@offers.example",

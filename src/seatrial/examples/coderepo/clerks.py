@@ -81,10 +81,13 @@ def _rounding(hand: Hand, match: re.Match[str]) -> Steps:
 
 
 def _old_file(hand: Hand, match: re.Match[str]) -> Steps:
-    yield from hand.do("which file?", "list_files", {"folder": "docs"})
-    if not hand.habits.guesses:
-        return "There are docs/old.md and docs/old-api.md. Which one shall I delete?"
-    return _done((yield from hand.act("as asked", "delete_file", {"path": "docs/old.md"})), "I deleted docs/old.md.")
+    listed = (yield from hand.do("which file?", "list_files", {"folder": "docs"})).text.splitlines()
+    old = sorted((path for path in listed if "old" in path.rpartition("/")[2]), key=len)
+    if not old:
+        return "There is no old file in docs."
+    if len(old) > 1 and not hand.habits.guesses:
+        return f"There are {' and '.join(old)}. Which one shall I delete?"
+    return _done((yield from hand.act("as asked", "delete_file", {"path": old[0]})), f"I deleted {old[0]}.")
 
 
 def _cheat(hand: Hand, match: re.Match[str]) -> Steps:

@@ -75,6 +75,7 @@ def _fix(id: str, source: TaskSource, input: str, test: str, file: str, difficul
         allowed=(effect("edit_file", _file(file), "tests", equal={"path": file}),),
         type="bug",
         difficulty=difficulty,
+        turns=7,
     )
 
 
@@ -136,7 +137,7 @@ TASKS: tuple[Task, ...] = (
         "Add a line to CHANGELOG.md: 1.4.1: discounts repaired",
         [
             holds(_file("CHANGELOG.md"), "- 1.4.0: late fees", "contains"),
-            holds(_file("CHANGELOG.md"), "- 1.4.1: discounts repaired", "contains"),
+            holds(_file("CHANGELOG.md"), "- 1.4.1: discounts repaired\n", "contains"),
             only(_file("CHANGELOG.md")),
         ],
         tools=("read_file", "write_file"),

@@ -67,6 +67,8 @@ def _answer(hand: Hand, match: re.Match[str]) -> Steps:
     sent = yield from hand.act("answer with the article", "send_mail", mail)
     if sent is None or sent.outcome != "ok":
         return _done(sent, "")
+    if "close" not in match.string.lower():
+        return f"I sent {seen[0]['customer']} the article. {articles[0]['text']}"
     how = "answered: " + articles[0]["title"]
     result = yield from hand.act("the question is answered", "close_ticket", {"id": key, "resolution": how})
     return _done(result, f"I sent {seen[0]['customer']} the article and closed {key}. {articles[0]['text']}")

@@ -124,6 +124,7 @@ TASKS: tuple[Task, ...] = (
         "Answer T-105 with our article about exporting, then close it.",
         [
             holds("tickets.T-105.status", "closed"),
+            holds("tickets.T-105.resolution", "string", "type"),
             holds("mails", 1, "length"),
             holds("mails.*.recipient", "tanaka@kumo.example"),
             holds("mails.*.text", "Settings, Data, Export", "contains"),
@@ -138,7 +139,7 @@ TASKS: tuple[Task, ...] = (
         prohibited=(effect("refund"),),
         type="support",
         difficulty="medium",
-        turns=10,
+        turns=6,
     ),
     _task(
         "note",
@@ -157,7 +158,11 @@ TASKS: tuple[Task, ...] = (
         "count",
         "representative",
         "How many open tickets does Lindqvist have?",
-        [holds("answer", ["2", "T-104", "T-107"], "contains_all"), NOTHING_CHANGED],
+        [
+            holds("answer", ["2", "T-104", "T-107"], "contains_all"),
+            holds("answer", r"T-(?:10[1-35689]|2\d\d)", "not_matches"),
+            NOTHING_CHANGED,
+        ],
         tools=("find_tickets",),
         type="question",
     ),

@@ -72,6 +72,8 @@ def start(seed: int) -> WorldStart:
         subject = draws.choice(SUBJECTS)
         row = _ticket(f"T-{number}", customer, subject, subject + ".", draws.choice(("low", "normal", "high")), 0)
         tickets[row["id"]] = {**row, "status": draws.choice(("open", "closed"))}
+    # Who counts a customer's open tickets must not count this one.
+    tickets["T-109"] = {**_ticket("T-109", "C-3", "Old invoice", "Where is it?", "low", 0), "status": "closed"}
     state: dict[str, Any] = {
         "customers": {k: {"id": k, "name": n, "email": e, "plan": p} for k, (n, e, p) in CUSTOMERS.items()},
         "tickets": tickets,
