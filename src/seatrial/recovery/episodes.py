@@ -87,7 +87,9 @@ def episodes(pairs: Pairs, operation: str, delays: Sequence[int] = DELAYS) -> Ep
     if len(agents) > 1:
         raise UsageError(f"the pairs are of {len(agents)} agents: {', '.join(agents)}", hint="choose one: --agent NAME")
     _complete(part)
-    keys, code = np.unique(np.char.add(np.char.add(part.task, "\0"), part.condition), return_inverse=True)
+    tasks, task_code = np.unique(part.task, return_inverse=True)
+    conditions, condition_code = np.unique(part.condition, return_inverse=True)
+    keys, code = np.unique(task_code * conditions.size + condition_code, return_inverse=True)
     shape = (keys.size, len(wanted))
     column = np.searchsorted(wanted, part.delay)
     flat = code * len(wanted) + column
@@ -100,10 +102,9 @@ def episodes(pairs: Pairs, operation: str, delays: Sequence[int] = DELAYS) -> Ep
     y0, y1 = mean(part.y0), mean(part.y1)
     given = n > 0
     x = np.stack([mean(part.x[:, j]) for j in range(len(part.features))], axis=-1) if part.features else None
-    split = np.char.partition(keys, "\0")
     base = (y0 * given).sum(axis=1) / given.sum(axis=1)
     return Episodes(
-        task=split[:, 0], condition=split[:, 2], delays=wanted, features=part.features,
+        task=tasks[keys // conditions.size], condition=conditions[keys % conditions.size], delays=wanted, features=part.features,
         x=np.zeros((*shape, 0)) if x is None else x,
         y0=y0, y1=y1, rescue=np.where(given, (1.0 - y0) * y1, 0.0), harm=np.where(given, y0 * (1.0 - y1), 0.0),
         alive=given & (mean(part.terminated) == 0.0), given=given, base=base,

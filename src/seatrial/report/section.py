@@ -46,8 +46,27 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     domain: tuple[float, float] | None = None
 
 
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """A line through `points` (x, y), in their order."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+class Plot(msgspec.Struct, frozen=True, kw_only=True):
+    """Two measures against each other. `x` and `y` caption the axes; `dots` are (label, x, y); `limit` is an upright
+    reference line."""
+
+    x: str
+    y: str
+    curves: tuple[Curve, ...]
+    dots: tuple[tuple[str, float, float], ...] = ()
+    limit: float | None = None
+
+
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture of marks: one wide panel, or several small ones. `description` says in words what it shows.
+    """A picture of marks: one wide panel, or several small ones; or a `plot`, and then no panels. `description` says in
+    words what it shows.
 
     `legend` names the layers that occur; `less` and `more` caption the axis' two directions; `bar` draws the bands
     as grey ranges instead of thin intervals; `n_ranks` adds a panel of rank intervals out of so many.
@@ -55,7 +74,8 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     description: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Panel, ...] = ()
+    plot: Plot | None = None
     legend: tuple[tuple[Layer, str], ...] = ()
     less: str = ""
     more: str = ""

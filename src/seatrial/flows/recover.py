@@ -1,0 +1,226 @@
+"""Recovery's story after branching: a pairs table to rescue and harm, to a router, and to its trial (METHODS 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from seatrial.errors import InputError, UsageError
+from seatrial.ingest import Log
+from seatrial.ingest.results_rows import rows as table_rows
+from seatrial.records import Contrast, Evaluation
+from seatrial.recovery import contrast as contrasts
+from seatrial.recovery import router as routers
+from seatrial.recovery import table
+from seatrial.recovery.episodes import DELAYS, Episodes, episodes, first_crossing
+from seatrial.recovery.evaluate import EvaluateOptions, evaluate, random_split
+from seatrial.recovery.fit import FitOptions, Fitted, fit
+from seatrial.recovery.table import CLEAN, Ints, Pairs
+
+HELD_OUT = ("test", "unseen", "held-out", "held_out", "heldout")
+"""Cohorts that are held out without being asked for."""
+
+
+class Choice(NamedTuple):
+    """Which pairs: of one `agent` (needed where there are several), of these `cohorts` (none: all), and for routers of
+    one `operation` at these `delays` with these `features` (None: all)."""
+
+    agent: str | None = None
+    cohorts: tuple[str, ...] = ()
+    operation: str = "refresh"
+    delays: tuple[int, ...] = DELAYS
+    features: tuple[str, ...] | None = None
+
+
+class Read(NamedTuple):
+    """Pairs, and what was noticed in reading them."""
+
+    pairs: Pairs
+    warnings: tuple[str, ...]
+
+
+def read_pairs(path: Path) -> Read:
+    """A pairs table from CSV, JSON, JSON lines or Parquet; `features` may be an object inside a JSON row.
+
+    Raises:
+        InputError: there is no such file, it is no table, or a cell is not what its column holds.
+        EvidenceError: it has no rows.
+    """
+    if not path.is_file():
+        raise InputError("no such file" if not path.exists() else "a folder, not a table",
+                         hint="give a pairs table: CSV, JSON, JSON lines or Parquet", file=str(path))  # fmt: skip
+    log = Log(str(path))
+    pairs = table.from_rows(_flat(path, log), str(path))
+    lost = [s for s in log.skips if not s.noted]
+    warnings = [f"{path.name}: {len(lost)} rows cannot be read, the first in line {lost[0].line}: {lost[0].why}"
+                ] if lost else []  # fmt: skip
+    if pairs.ignored:
+        warnings.append(f"{path.name}: not numbers, so no features: {', '.join(pairs.ignored)}")
+    return Read(pairs, tuple(warnings))
+
+
+def _flat(path: Path, log: Log) -> Iterator[table.Row]:
+    for row in table_rows(path, log):
+        cells = dict(row.cells)
+        nested = cells.get("features")
+        if isinstance(nested, Mapping):
+            del cells["features"]
+            cells |= nested
+        log.kept(row.size)
+        yield table.Row(row.line, cells)
+
+
+def contrast(path: Path, choice: Choice | None = None, *, level: float = 0.95, seed: int = 0) -> Contrast:
+    """Everything that a pairs table says about rescue and harm.
+
+    Raises:
+        InputError: the table cannot be read.
+        UsageError: it has no such agent or cohort.
+        EvidenceError: no pair with a recovery operation.
+    """
+    read = read_pairs(path)
+    choice = choice or Choice()
+    found = contrasts.contrast(_of_cohorts(_of_agent(read.pairs, choice.agent), choice.cohorts), level=level, seed=seed)
+    return msgspec.structs.replace(found, warnings=(*read.warnings, *found.warnings))
+
+
+class FitRun(NamedTuple):
+    """A fitted router, and what was noticed in reading."""
+
+    fitted: Fitted
+    warnings: tuple[str, ...]
+
+
+def fit_router(
+    path: Path, choice: Choice | None = None, options: FitOptions | None = None, *, certify: Sequence[str] = ()
+) -> FitRun:
+    """Fit a router on a pairs table; `certify` names cohorts to certify on, none: a part of the tasks, at random.
+
+    Raises:
+        InputError: the table cannot be read.
+        UsageError: it has no such agent, cohort or feature.
+        EvidenceError: too few tasks to fit on.
+    """
+    choice = choice or Choice()
+    read = read_pairs(path)
+    pairs = _of_agent(read.pairs, choice.agent)
+    cohorts = choice.cohorts or tuple(c for c in _cohorts(pairs) if c not in certify and c not in HELD_OUT)
+    fitting = _episodes(_of_cohorts(pairs, cohorts), choice)
+    untouched = _episodes(_of_cohorts(pairs, tuple(certify)), choice) if certify else None
+    fitted = fit(fitting, choice.operation, options, untouched)
+    return FitRun(fitted, (*read.warnings, *fitted.record.warnings))
+
+
+class EvaluateRun(NamedTuple):
+    """The trial of policies on held-out tasks, and what was noticed in reading."""
+
+    evaluation: Evaluation
+    warnings: tuple[str, ...]
+
+
+def try_policies(
+    path: Path, choice: Choice | None = None, options: EvaluateOptions | None = None, *, test: Sequence[str] = (),
+    held_out: float = 0.4, router: Path | None = None,
+) -> EvaluateRun:  # fmt: skip
+    """Fit on some tasks and try on others: the cohorts `test` (else those called test or unseen), or a random
+    `held_out` share of the tasks. `router` is one that is tried besides.
+
+    Raises:
+        InputError: a file cannot be read.
+        UsageError: it has no such agent, cohort or feature, or a task is on both sides.
+        EvidenceError: too few tasks.
+    """
+    choice, options = choice or Choice(), options or EvaluateOptions()
+    read = read_pairs(path)
+    pairs = _of_agent(read.pairs, choice.agent)
+    known = _cohorts(pairs)
+    tested = tuple(test) or tuple(c for c in known if c in HELD_OUT)
+    rest = choice.cohorts or tuple(c for c in known if c not in tested)
+    warnings = list(read.warnings)
+    if tested:
+        if not rest:
+            raise UsageError("every cohort is held out, so there is nothing to fit on", hint="name one: --cohort NAME")
+        fitting = _episodes(_of_cohorts(pairs, rest), choice)
+        held = _episodes(_of_cohorts(pairs, tested), choice)
+    else:
+        fitting, held = random_split(_episodes(_of_cohorts(pairs, rest), choice), held_out, options.seed)
+        warnings.append(f"no held-out cohort: {len(held.tasks())} tasks were held out at random")
+    others = {} if router is None else {f"file {router.name}": _acts(routers.load(router), held, choice)}
+    found = evaluate(fitting, held, choice.operation, options, others)
+    return EvaluateRun(found, (*warnings, *found.warnings))
+
+
+def _acts(router: routers.Router, e: Episodes, choice: Choice) -> Ints:
+    """Where a router acts in episodes, asked moment by moment as in a deployment."""
+    if router.operation != choice.operation:
+        raise UsageError(f"the router decides on {router.operation}, not on {choice.operation}",
+                         hint=f"--operation {router.operation}")  # fmt: skip
+    missing = [f for f in router.features if f not in e.features]
+    if missing:
+        raise UsageError(f"the router needs features that the pairs lack: {', '.join(missing)}")
+    holds = np.zeros(e.alive.shape, dtype=np.bool_)
+    for i in range(len(e)):
+        for k, delay in enumerate(e.delays):
+            if e.alive[i, k]:
+                values = dict(zip(e.features, e.x[i, k].tolist(), strict=True))
+                holds[i, k] = router.decide(values, delay=delay) == "act"
+    return first_crossing(holds)
+
+
+def _episodes(pairs: Pairs, choice: Choice) -> Episodes:
+    twice = _twice(pairs)
+    if twice is not None:
+        raise UsageError(f"task {twice} is in several cohorts", hint="choose one: --cohort NAME")
+    chosen = pairs if choice.features is None else pairs.with_features(choice.features)
+    return episodes(chosen, choice.operation, choice.delays)
+
+
+def _twice(pairs: Pairs) -> str | None:
+    seen: dict[str, str] = {}
+    for task, cohort in zip(pairs.task.tolist(), pairs.cohort.tolist(), strict=True):
+        if seen.setdefault(task, cohort) != cohort:
+            return str(task)
+    return None
+
+
+def _cohorts(pairs: Pairs) -> tuple[str, ...]:
+    return tuple(sorted(set(pairs.cohort.tolist())))
+
+
+def _of_agent(pairs: Pairs, agent: str | None) -> Pairs:
+    known = sorted(set(pairs.agent.tolist()))
+    if agent is None:
+        return pairs
+    if agent not in known:
+        raise UsageError(f"the pairs have no agent {agent!r}",
+                         hint=f"they have {', '.join(filter(None, known)) or 'none'}")  # fmt: skip
+    return pairs.where(pairs.agent == agent)
+
+
+def _of_cohorts(pairs: Pairs, cohorts: Sequence[str]) -> Pairs:
+    known = _cohorts(pairs)
+    unknown = [c for c in cohorts if c not in known]
+    if unknown:
+        raise UsageError(f"the pairs have no cohort {unknown[0]!r}",
+                         hint=f"they have {', '.join(filter(None, known)) or 'none'}")  # fmt: skip
+    return pairs.where(np.isin(pairs.cohort, list(cohorts))) if cohorts else pairs
+
+
+def parse_mixes(texts: Sequence[str]) -> dict[str, dict[str, float]] | None:
+    """``clean=0.9,stale-2=0.1`` to shares by condition, named by the text; None for no text.
+
+    Raises:
+        UsageError: not of that form.
+    """
+    out: dict[str, dict[str, float]] = {}
+    for text in texts:
+        try:
+            parts = [part.split("=") for part in text.split(",")]
+            out[text] = {name.strip(): float(share) for name, share in parts}
+        except ValueError:
+            raise UsageError(f"a mix is written {CLEAN}=0.9,stale-2=0.1, not {text!r}") from None
+    return out or None
