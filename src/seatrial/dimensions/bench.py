@@ -10,6 +10,7 @@ import msgspec
 from seatrial.dimensions.actions import Action
 from seatrial.dimensions.flow import occurs, text_of
 from seatrial.dimensions.intended import Distance, Intended
+from seatrial.dimensions.observation import Mask
 from seatrial.records import Snapshot, StateChange, ToolCall, ToolResult
 from seatrial.records.protocols import World
 
@@ -59,6 +60,7 @@ class Bench:
         self._actions = [a for a in actions if a.reached]
         self._intended = intended
         self._budget = budget
+        self._mask = Mask(world.volatile)
         self._replays = bool(getattr(world, "restores_by_replay", False))
         self._calls = 0
         self._restores = 0
@@ -154,11 +156,26 @@ class Bench:
         Raises:
             OverBudget: no more calls may be executed.
         """
-        self._restore(write, {*self.writes()})
-        before = [_result(self._call(r.call)) for r in reads]
-        self._call(next(a.call for a in self._actions if a.position == write))
-        after = [_result(self._call(r.call)) for r in reads]
-        return {r.position for r, old, new in zip(reads, before, after, strict=True) if old != new}
+        call = next(a.call for a in self._actions if a.position == write)
+        run = {*self.writes()}
+        self._restore(write, run)
+        before = self._look(reads)
+        self._call(call)
+        after = self._look(reads)
+        other = [r for r in reads if before[r.position] != after[r.position]]
+        if not other:
+            return set()
+        # A read that never says the same twice says nothing about the write.
+        self._restore(write, run)
+        once, twice = self._look(other), self._look(other)
+        return {r.position for r in other if once[r.position] == twice[r.position]}
+
+    def _look(self, reads: Sequence[Action]) -> dict[int, tuple[str, str]]:
+        found: dict[int, tuple[str, str]] = {}
+        for read in reads:
+            result = self._call(read.call)
+            found[read.position] = result.outcome, self._mask.text(result.text)
+        return found
 
     def accept(self, group: Collection[int], trial: Trial) -> None:
         """Make the trial the base."""
@@ -199,10 +216,6 @@ class Bench:
         self._calls += n
         if self._calls > self._budget:
             raise OverBudget
-
-
-def _result(result: ToolResult) -> tuple[str, str]:
-    return result.outcome, result.text
 
 
 def _worked(result: ToolResult) -> bool:
