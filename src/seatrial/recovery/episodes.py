@@ -104,7 +104,8 @@ def episodes(pairs: Pairs, operation: str, delays: Sequence[int] = DELAYS) -> Ep
     x = np.stack([mean(part.x[:, j]) for j in range(len(part.features))], axis=-1) if part.features else None
     base = (y0 * given).sum(axis=1) / given.sum(axis=1)
     return Episodes(
-        task=tasks[keys // conditions.size], condition=conditions[keys % conditions.size], delays=wanted, features=part.features,
+        task=tasks[keys // conditions.size], condition=conditions[keys % conditions.size],
+        delays=wanted, features=part.features,
         x=np.zeros((*shape, 0)) if x is None else x,
         y0=y0, y1=y1, rescue=np.where(given, (1.0 - y0) * y1, 0.0), harm=np.where(given, y0 * (1.0 - y1), 0.0),
         alive=given & (mean(part.terminated) == 0.0), given=given, base=base,

@@ -132,6 +132,7 @@ fill:var(--ink);font-variant-numeric:tabular-nums}
 .ranks{stroke:var(--sea-mark);stroke-width:5;stroke-linecap:round;opacity:.55}
 .band{stroke:var(--band);stroke-width:1.5}
 .range{fill:var(--range);stroke:var(--band);stroke-width:1}
+.curve{fill:none;stroke:var(--sea-mark);stroke-width:2.5}
 .dot{fill:var(--sea);stroke:var(--card);stroke-width:2}
 .hollow{fill:var(--card);stroke:var(--sea);stroke-width:2}
 .diamond{fill:none;stroke:var(--other);stroke-width:2.2}

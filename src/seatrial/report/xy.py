@@ -65,7 +65,7 @@ def _lines(plot: Plot, across: Scale, upward: Scale) -> Iterator[Markup]:
     for curve in plot.curves:
         path = "".join(f"{'M' if i == 0 else 'L'}{across.at(x):.1f} {upward.at(y):.1f}"
                        for i, (x, y) in enumerate(curve.points))  # fmt: skip
-        yield el("path", {"class": "band", "d": path, "fill": "none"})
+        yield el("path", {"class": "curve", "d": path})
     for label, x, y in plot.dots:
         yield el("circle", {"class": "dot", "cx": across.at(x), "cy": upward.at(y), "r": 6})
         yield el("text", {"class": "value", "x": across.at(x) + 10, "y": upward.at(y) - 8}, clean(label))
