@@ -19,6 +19,7 @@ from seatrial.cli.judge import register as add_judge
 from seatrial.cli.label import register as add_label
 from seatrial.cli.output import report_error
 from seatrial.cli.rank import register as add_rank
+from seatrial.cli.recover import register as add_recover
 from seatrial.cli.run import register as add_run
 from seatrial.cli.scorecard import register as add_scorecard
 from seatrial.cli.serve import register as add_serve
@@ -78,6 +79,7 @@ for add in (
     add_task,
     add_suite,
     add_store,
+    add_recover,
     add_serve,
     add_export,
     add_steward,
