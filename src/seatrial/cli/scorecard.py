@@ -141,7 +141,8 @@ def _show(
 ) -> None:
     from seatrial.report.chapters import scorecard as chapter
 
-    sections = chapter.scorecards(scored.cards, correlations=scored.correlations, profiles=scored.profiles)
+    sections = chapter.scorecards(scored.cards, correlations=scored.correlations, profiles=scored.profiles,
+                                  separated=scored.separation)  # fmt: skip
     title = " and ".join(card.agent for card in scored.cards)
     _write(sections, title, html, markdown)
     output.keep(store, "scorecard", scored.summary(), name=title, data_version=scored.data_version,

@@ -12,6 +12,7 @@ from seatrial.canon import canonical
 from seatrial.dimensions.audit_record import audit_of
 from seatrial.dimensions.card import Gathered, correlations, of_gathered
 from seatrial.dimensions.catalogue import dimensions
+from seatrial.dimensions.contrast import Contrast, contrast
 from seatrial.dimensions.profiles import Profile, ProfileValue, weighed
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.attempts import resolve, runs, stored_run
@@ -44,12 +45,14 @@ class ScorecardOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Scorecards in the order of their sources. `correlations` are over the tasks of all agents together;
-    `profiles` what deployment profiles make of the measurements, by profile and agent."""
+    `profiles` what deployment profiles make of the measurements, by profile and agent; `separation` which dimensions
+    tell the first agent from each other one, by the other's name."""
 
     cards: tuple[Scorecard, ...]
     correlations: dict[str, float | None]
     profiles: dict[str, dict[str, ProfileValue]]
     warnings: tuple[str, ...]
+    separation: dict[str, tuple[Contrast, ...]] = {}
     data_version: str | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -58,7 +61,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
         cards = [plain(card) for card in self.cards]
         out = {**cards[0], "correlations": self.correlations}
         if len(cards) > 1:
-            out["agents"] = cards
+            out |= {"agents": cards, "separation": self.separation}
         if self.profiles:
             out["profiles"] = self.profiles
         return out
@@ -195,18 +198,27 @@ def _scored(found: Sequence[_One], options: ScorecardOptions, version: str | Non
         )
         for one in found
     )  # fmt: skip
-    return side_by_side(cards, options.profiles, version)
+    return side_by_side(cards, options.profiles, version, [one.gathered for one in found])
 
 
-def side_by_side(cards: Sequence[Scorecard], profiles: Sequence[Profile] = (), version: str | None = None) -> Scored:
-    """Several agents' scorecards as one result."""
+def side_by_side(
+    cards: Sequence[Scorecard],
+    profiles: Sequence[Profile] = (),
+    version: str | None = None,
+    gathered: Sequence[Gathered] = (),
+) -> Scored:
+    """Several agents' scorecards as one result; `gathered` are their runs' values, in the same order."""
     return Scored(
         cards=tuple(cards),
         correlations=correlations([card.dimensions for card in cards]),
         profiles={p.name: {card.agent: weighed(card, p) for card in cards} for p in profiles},
         warnings=tuple(dict.fromkeys(w for card in cards for w in card.warnings)),
+        separation={
+            card.agent: contrast(gathered[0].values, other.values)
+            for card, other in zip(cards[1:], gathered[1:], strict=False)
+        },
         data_version=version,
-    )
+    )  # fmt: skip
 
 
 def plain(card: Scorecard) -> dict[str, Any]:

@@ -32,10 +32,12 @@ def scorecards(
     *,
     correlations: Mapping[str, float | None] | None = None,
     profiles: Mapping[str, Mapping[str, more.Weighed]] | None = None,
+    separated: Mapping[str, Sequence[Any]] | None = None,
 ) -> tuple[Section, ...]:
     """All sections of one or several agents' scorecards, in reading order."""
     found = (
         overview(cards),
+        separation(cards, separated or {}),
         evidence(cards),
         causes(cards),
         repository(cards),
@@ -52,7 +54,7 @@ def scorecards(
 def overview(cards: Sequence[Scorecard]) -> Section:
     """Seven bars with intervals, one column per agent."""
     names = names_of(cards)
-    about = [f"{name(c.agent)}: {c.tasks} tasks, {c.k} or more runs each. {counted(c.counts)}" for c in cards]
+    about = [f"{name(c.agent)}: {c.tasks} tasks, {_runs(c)} each. {counted(c.counts)}" for c in cards]
     return Section(
         heading="Scorecard" if len(cards) == 1 else "Scorecards, side by side",
         paragraphs=(
@@ -65,6 +67,11 @@ def overview(cards: Sequence[Scorecard]) -> Section:
         items=tuple(dict.fromkeys(words.sentence(clean(w)) for c in cards for w in c.warnings)),
         key="scorecard",
     )
+
+
+def _runs(c: Scorecard) -> str:
+    more_than = "" if c.k * c.tasks == c.counts.n_scored else " or more"
+    return f"{c.k}{more_than} scored run{'' if c.k == 1 and not more_than else 's'}"
 
 
 def _label(cards: Sequence[Scorecard], dimension: str) -> str:
@@ -173,6 +180,45 @@ def _cell(found: DimensionResult | None) -> str | None:
     if found.estimate is None:
         return f"n/a\n{clip(clean(found.why), 40)}"
     return f"{numbers.stacked(found.estimate)}\n{bar(found.estimate, 16)}"
+
+
+def separation(cards: Sequence[Scorecard], found: Mapping[str, Sequence[Any]]) -> Section | None:
+    """Which dimensions tell the first agent from the others, at the tasks that both have."""
+    if not found:
+        return None
+    first = name(cards[0].agent)
+    says, rows = [], []
+    for other, dimensions in found.items():
+        apart = [d.dimension for d in dimensions if d.separated]
+        says.append(f"{first} and {name(other)} are told apart by {numbers.join(apart) if apart else 'nothing here'}.")
+        for d in dimensions:
+            said = "yes" if d.separated else clean(d.why) or "no"
+            rows.append((name(other), _label(cards, d.dimension), numbers.number(d.difference, "units"),
+                         numbers.p_value(d.p_holm), str(d.tasks), said))  # fmt: skip
+    return Section(
+        heading="What separates them",
+        paragraphs=(
+            *says,
+            f"Difference: {first} minus the other. Runs are exchanged inside each task to see what chance gives, so "
+            "the answer is about these tasks; p is adjusted over the dimensions (Holm).",
+        ),
+        tables=(
+            Table(
+                caption="Dimension by dimension",
+                columns=(
+                    Column(head="against", name=True),
+                    Column(head="dimension"),
+                    Column(head="difference", right=True),
+                    Column(head="p", right=True),
+                    Column(head="tasks", right=True),
+                    Column(head="separated"),
+                ),
+                rows=tuple(rows),
+                grouped=True,
+            ),
+        ),
+        key="scorecard-separation",
+    )
 
 
 def evidence(cards: Sequence[Scorecard]) -> Section | None:
