@@ -72,8 +72,9 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a recovery policy achieves; `condition` may be ``all`` (an equal mix) or a mix such as ``clean 90%``.
 
     `versus` holds paired differences in success to other policies, `harm_upper` the one-sided 95% bound on harm.
-    `doubly_robust` is the gain when a model stands in for continuations that were not run; None where all were, and
-    then it equals `gain`. `n` counts episodes, a task under a condition.
+    `p_value` is the sign-flip test of the gain over tasks; `delays` the share of episodes by the delay of its action.
+    `doubly_robust` is the gain when a model stands in for continuations that were not run; where all were run it
+    equals `gain`. `n` counts episodes, a task under a condition.
     """
 
     policy: str
@@ -86,6 +87,7 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     intervention_rate: float
     harm_upper: float
     versus: dict[str, Estimate | None] = {}
+    p_value: float | None = None
     doubly_robust: Estimate | None = None
     delays: dict[str, float] = {}
 

@@ -20,11 +20,12 @@ from seatrial.recovery.direct import choose, grid, ridge
 from seatrial.recovery.episodes import DELAYS, Episodes, Outcome, design, first_crossing, play
 from seatrial.recovery.fit import FitOptions, Fitted, fit
 from seatrial.recovery.table import CLEAN, Ints
-from seatrial.stats import zero_discordant
+from seatrial.stats import sign_flip_test, zero_discordant
 
 NEVER, ALWAYS, ORACLE, ANOMALY = "never", "always", "oracle", "anomaly"
 CIR, ROUTER, CERTIFIED = "cir", "router", "router certified"
 ALL = "all"
+SIGN_FLIPS = 100_000
 MIXES: dict[str, dict[str, float]] = {"clean 90%": {CLEAN: 0.90}, "clean 99%": {CLEAN: 0.99}}
 """Mixes beside the equal one: this share of clean episodes, the other conditions share the rest."""
 
@@ -59,9 +60,8 @@ def evaluate(
     mixes = {n: _shares(m, test) for n, m in (MIXES if options.mixes is None else options.mixes).items()}
     fits = _fits(fitting, operation, options.fit)
     policies = _policies(fitting, test, fits, options.fit) | dict(others or {})
-    played = {name: play(test, at) for name, at in policies.items()}
-    robust = _robust(fitting, test, played)
-    rows = tuple(_rows(test, played, robust, mixes, options))
+    robust = _robust(fitting, test, {name: play(test, at) for name, at in policies.items()})
+    rows = policy_rows(test, policies, mixes, robust=robust, level=options.level, seed=options.seed)
     return Evaluation(
         rows=rows,
         operation=operation,
@@ -185,34 +185,38 @@ class _Boot:
         return out
 
 
-def _rows(
-    test: Episodes, played: Mapping[str, Outcome], robust: Mapping[str, Floats],
-    mixes: Mapping[str, Mapping[str, float]], options: EvaluateOptions,
-) -> Iterator[PolicyRow]:  # fmt: skip
+def policy_rows(
+    test: Episodes, policies: Mapping[str, Ints], mixes: Mapping[str, Mapping[str, float]] | None = None, *,
+    robust: Mapping[str, Floats] | None = None, level: float = 0.95, seed: int = 0,
+) -> tuple[PolicyRow, ...]:  # fmt: skip
+    """Every policy under each condition, under an equal mix, and under `mixes` (shares by condition).
+
+    `policies` say where each acts in the episodes of `test` (-1: nowhere). `robust` holds doubly robust gains by
+    episode, None: the paired ones.
+    """
+    played = {name: play(test, at) for name, at in policies.items()}
+    twice = {name: made.gain for name, made in played.items()} if robust is None else robust
     known = sorted(set(test.condition.tolist()), key=lambda c: (c != CLEAN, c))
-    for condition in known:
-        yield from _group(test, played, robust, condition, {condition: 1.0}, options)
-    yield from _group(test, played, robust, ALL, dict.fromkeys(known, 1.0 / len(known)), options)
-    for name, mix in mixes.items():
-        yield from _group(test, played, robust, name, mix, options)
+    groups = {c: {c: 1.0} for c in known} | {ALL: dict.fromkeys(known, 1.0 / len(known))} | dict(mixes or {})
+    return tuple(row for label, mix in groups.items() for row in _group(test, played, twice, label, mix, level, seed))
 
 
 def _group(
     test: Episodes, played: Mapping[str, Outcome], robust: Mapping[str, Floats], label: str, mix: Mapping[str, float],
-    options: EvaluateOptions,
+    level: float, seed: int,
 ) -> Iterator[PolicyRow]:  # fmt: skip
     """The policies under one mix of conditions; inside a task the conditions that it has are weighted by the mix."""
     weight = np.array([mix.get(c, 0.0) for c in test.condition.tolist()])
     keep = weight > 0.0
     weight = weight[keep]
     tasks, code = np.unique(test.task[keep], return_inverse=True)
-    boot = _Boot(code, tasks.size, options.level, options.seed)
+    boot = _Boot(code, tasks.size, level, seed)
     names, n = list(played), int(keep.sum())
     base = test.base[keep]
     gains = np.stack([boot.task_means(played[p].gain[keep], weight) for p in names], axis=1)
-    level = np.stack([boot.task_means(base + played[p].gain[keep], weight) for p in names], axis=1)
+    outcomes = np.stack([boot.task_means(base + played[p].gain[keep], weight) for p in names], axis=1)
     doubly = np.stack([boot.task_means(robust[p][keep], weight) for p in names], axis=1)
-    success = boot.estimates(level, n, what="success")
+    success = boot.estimates(outcomes, n, what="success")
     gain = boot.estimates(gains, n, what="gain over never")
     twice = boot.estimates(doubly, n, what="gain, doubly robust")
     for i, name in enumerate(names):
@@ -224,6 +228,7 @@ def _group(
         at = made.at[keep]
         yield PolicyRow(
             policy=name, condition=label, n=n, success=success[i], gain=gain[i], doubly_robust=twice[i],
+            p_value=sign_flip_test(gains[:, i], seed=seed, draws=SIGN_FLIPS).p_value,
             rescue=float(rescue.mean()), harm=float(harm.mean()), intervention_rate=float(acts.mean()),
             harm_upper=harm_upper(np.clip(harm, 0.0, 1.0)),
             versus={other: versus[j] for j, other in enumerate(names) if j != i},
