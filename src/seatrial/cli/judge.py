@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
         rich_markup_mode=None,
     )
     group.command("run")(run)
+    group.command("compare")(compare)
     group.command("validate")(validate)
     group.command("lint")(lint)
     app.add_typer(group, name="judge")
@@ -111,6 +112,84 @@ def run(
 
         raise EvidenceError("no verdict of the judge could be used, so nothing is scored",
                             hint="look at the reasons in --out or --json")  # fmt: skip
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="Traces of the one run.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Traces of the other, at the same tasks.")],
+    judge: Annotated[Path, typer.Option("--judge", metavar="FILE", help="The judge, kind = 'pairwise': judge.toml.")],
+    url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")
+    ] = None,
+    key_variable: Annotated[
+        str, typer.Option(metavar="NAME", help="Environment variable that holds the endpoint's key.")
+    ] = "OPENAI_API_KEY",
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair's verdict (JSONL).")] = None,
+    cache: Annotated[Path, typer.Option(metavar="DIR", help="Where answers are kept; nothing is asked twice.")] = Path(
+        CACHE
+    ),
+    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing: say what it would take.")] = False,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.0, metavar="USD", help="Stop when this much is spent.")
+    ] = None,
+    allow_own_family: Annotated[
+        bool, typer.Option("--allow-own-family", help="Let a model judge agents of its own family.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Read at most so many traces of each run.")] = None,
+    format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
+    level: LevelOption = 0.95,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a judge which of two runs did better, task by task, every pair in both orders.
+
+    A pair whose choice changes with the order has no winner; how often that happens is the judge's position bias, and
+    is printed.
+
+    Examples:
+
+      seatrial judge compare old/ new/ --judge pairs.toml --url http://localhost:8000/v1
+
+      seatrial judge compare old/ new/ --judge pairs.toml --plan
+    """
+    from seatrial.flows import judge as flow
+    from seatrial.flows import judge_pairs as pairwise
+    from seatrial.flows.judge_endpoint import endpoint, priced_judge
+    from seatrial.flows.stamps import read_judge
+    from seatrial.grading.judge_cache import Cache
+    from seatrial.report.chapters import judge as chapter
+    from seatrial.settings import load
+
+    spec = priced_judge(read_judge(judge), load().prices)
+    kind = None if format == "auto" else format
+    first, second = (flow.read_work([path], spec, format=kind, limit=limit) for path in (a, b))
+    store = Cache(cache)
+    pairs, _ = pairwise.pairs_of(first, second)
+    need = pairwise.plan(spec, pairs, store)
+    tokens = (need.usage.input_tokens or 0) + (need.usage.output_tokens or 0)
+    line = chapter.plan(need.outputs, need.cached, tokens, need.usage.cost_usd, what="pairs in both orders")
+    if plan:
+        if as_json:
+            output.emit("judge compare", {"plan": {"pairs": need.outputs, "cached": need.cached, "tokens": tokens,
+                                                   "cost_usd": need.usage.cost_usd}})  # fmt: skip
+        else:
+            output.console().print(line)
+        return
+    output.console(stderr=True).print(line)
+    with output.progress(quiet=as_json) as step:
+        found = pairwise.compare(
+            spec, first, second, endpoint(spec, url, key_variable), cache=store, allow_own_family=allow_own_family,
+            max_cost_usd=max_cost, level=level, progress=step,
+        )  # fmt: skip
+    if out is not None:
+        output.write(out, pairwise.rows_text(found))
+    if as_json:
+        output.emit("judge compare", found)
+    else:
+        output.show(chapter.preferences(found, str(a), str(b)))
+    if found.preferred is None:
+        from seatrial.errors import EvidenceError
+
+        raise EvidenceError("no pair has a winner, so nothing is scored", hint="look at the reasons in --out or --json")
 
 
 def validate(

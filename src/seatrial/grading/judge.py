@@ -55,7 +55,8 @@ class Judged(NamedTuple):
 class Preference(NamedTuple):
     """A pair judged in both orders: `winner` None where the orders disagree or one is unscored, with the reason.
 
-    `orders` are the choices in terms of the outputs (a, b or tie), first as given and then swapped.
+    `orders` are the choices in terms of the outputs (a, b or tie), first as given and then swapped. `asked` counts
+    the questions that were not known already, `usage` is theirs.
     """
 
     winner: Literal["a", "b", "tie"] | None
@@ -63,6 +64,7 @@ class Preference(NamedTuple):
     orders: tuple[Literal["a", "b", "tie"] | None, Literal["a", "b", "tie"] | None]
     usage: Usage | None
     cached: bool
+    asked: int = 0
 
 
 def family(model: str | None) -> str | None:
@@ -132,11 +134,12 @@ class Judge:
     def prefer(self, a: str, b: str, *, task: str = "") -> Preference:
         """Which of two outputs is better, asked in both orders."""
         orders: list[Literal["a", "b", "tie"] | None] = []
-        usage, cached, why = None, True, ""
+        usage, asked, why = None, 0, ""
         for first, second, names in ((a, b, ("a", "b")), (b, a, ("b", "a"))):
             messages, nonce = pair_messages(self.spec, first, second, task)
             reply, hit = self._ask(messages)
-            usage, cached = added(usage, reply.usage), cached and hit
+            if not hit:
+                usage, asked = added(usage, reply.usage), asked + 1
             parsed = parse_choice(reply.text, nonce)
             if isinstance(parsed, Unparseable):
                 why = f"unparseable verdict: {parsed.why}"
@@ -145,10 +148,11 @@ class Judge:
                 orders.append(_named(parsed, names))  # type: ignore[arg-type]
         one, two = orders
         if one is None or two is None:
-            return Preference(None, why, (one, two), usage, cached)
+            return Preference(None, why, (one, two), usage, not asked, asked)
         if one != two:
-            return Preference(None, "the choice depends on the order: position, not quality", (one, two), usage, cached)
-        return Preference(one, "the same in both orders", (one, two), usage, cached)
+            why = "the choice depends on the order: position, not quality"
+            return Preference(None, why, (one, two), usage, not asked, asked)
+        return Preference(one, "the same in both orders", (one, two), usage, not asked, asked)
 
     def _ask(self, messages: tuple[Message, ...]) -> tuple[Reply, bool]:
         if self._cache is None:
@@ -165,6 +169,12 @@ class Judge:
         """Whether the verdict on this output is known already, so that it costs nothing."""
         messages, _ = criteria_messages(self.spec, output, task)
         return self._cache is not None and self._cache.get(content_hash([self.key, messages])) is not None
+
+    def knows_pair(self, a: str, b: str, *, task: str = "") -> bool:
+        """Whether both orders of a pair were asked already, so that it costs nothing."""
+        orders = (pair_messages(self.spec, x, y, task)[0] for x, y in ((a, b), (b, a)))
+        cache = self._cache
+        return cache is not None and all(cache.get(content_hash([self.key, m])) is not None for m in orders)
 
     def _verdict(self, criterion: Criterion, met: bool | None, reason: str) -> Verdict:
         return Verdict(metric=criterion.id, passed=met, reason=reason, by=f"judge:{self.spec.name}", version=self.key,

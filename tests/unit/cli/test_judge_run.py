@@ -35,8 +35,20 @@ class _Server(BaseHTTPRequestHandler):
         type(self).asked += 1
         text = body["messages"][1]["content"]
         nonce = text.rpartition('{"id": "')[2][:16]
+        if "second record" in text:
+            self._answer({"id": nonce, "choice": type(self).choose(text), "because": "it refunds"})
+            return
         verdicts = [{"criterion": "refunded", "met": "call refund" in text, "because": "the calls"}]
-        answer = {"choices": [{"message": {"content": json.dumps({"id": nonce, "verdicts": verdicts})}}],
+        self._answer({"id": nonce, "verdicts": verdicts})
+
+    @staticmethod
+    def choose(text: str) -> str:
+        """The record that refunds; a tie where both do; the first where neither does, which is a bias."""
+        first, second = ("call refund" in part for part in text.partition("<<<second record")[::2])
+        return "tie" if first and second else "second" if second else "first"
+
+    def _answer(self, said: dict[str, object]) -> None:
+        answer = {"choices": [{"message": {"content": json.dumps(said)}}],
                   "usage": {"prompt_tokens": 1000, "completion_tokens": 500}}  # fmt: skip
         data = json.dumps(answer).encode()
         self.send_response(200)
@@ -136,3 +148,60 @@ def test_the_actions_script_gates(tmp_path: Path) -> None:
     assert found["absent.csv"] == {"verdict": "", "exit-code": "2"}
     assert (tmp_path / "summary.md").read_text().count("<!-- seatrial-gate -->") == 2
     assert {p.suffix for p in (tmp_path / "reports").iterdir()} == {".html", ".md", ".xml", ".sarif", ".json"}
+
+
+PAIRWISE = JUDGE.replace('model = "judge-1"', 'model = "judge-1"\nkind = "pairwise"')
+
+
+def two_runs(old: list[str], new: list[str]) -> list[str]:
+    for name, tools in (("old", old), ("new", new)):
+        traces(tools)
+        Path("traces.json").rename(f"{name}.json")
+    Path("pairs.toml").write_text(PAIRWISE)
+    return ["judge", "compare", "old.json", "new.json", "--judge", "pairs.toml"]
+
+
+def test_pairs_are_asked_in_both_orders(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = two_runs(["transfer", "refund", "refund", "transfer"], ["refund", "refund", "transfer", "transfer"])
+    assert run([*command, "--plan", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["result"]["plan"]
+    assert (planned["pairs"], planned["cached"]) == (4, 0)
+    assert planned["cost_usd"] > 0
+    assert _Server.asked == 0
+    assert run([*command, "--url", server, "--out", "p.jsonl", "--json"]) == 0
+    body = json.loads(capsys.readouterr().out)["result"]
+    assert (body["a"], body["b"], body["ties"], body["position"], body["unscored"]) == (1, 1, 1, 1, 0)
+    assert body["asked"] == _Server.asked == 6, "two records that are alike are the same question in either order"
+    assert body["cost_usd"] == pytest.approx(6 * (1000 * 1.0 + 500 * 2.0) / 1e6)
+    assert body["preferred"]["value"] == pytest.approx(0.5)
+    assert body["moved"]["value"] == pytest.approx(1 / 4)
+    assert body["first"]["value"] == pytest.approx((1 + 1 + 2) / 6), "of six answers that are no tie"
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert [r["winner"] for r in rows] == ["b", "tie", "a", None]
+    assert (rows[3]["as_given"], rows[3]["swapped"]) == ("a", "b")
+    assert "order" in rows[3]["reason"]
+    assert run([*command, "--url", server]) == 0
+    shown = capsys.readouterr().out
+    assert _Server.asked == 6, "what was asked is kept"
+    assert "by position" in shown
+    assert "25.0%" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_pairs_that_cannot_be_judged(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = two_runs(["transfer"], ["transfer"])
+    assert run([*command, "--url", server]) == 3
+    assert "no pair has a winner" in capsys.readouterr().err
+    assert run([*command[:-1], "judge.toml", "--url", server]) == 2
+    assert "pairwise" in capsys.readouterr().err
+    more = two_runs(["refund", "refund"], ["refund"])
+    assert run([*more, "--url", server, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["unmatched"] == 1
+    Path("pairs.toml").write_text(PAIRWISE.replace("judge-1", "agent-1-gpt"))
+    traces(["refund"], model="gpt-4o")
+    Path("traces.json").rename("old.json")
+    assert run([*more, "--url", server]) == 2
+    assert "one family" in capsys.readouterr().err
+    cheap = [*two_runs(["transfer", "refund"] * 3, ["refund", "transfer"] * 3), "--url", server, "--max-cost", "0.005"]
+    assert run(cheap) == 2
+    assert "limit" in capsys.readouterr().err

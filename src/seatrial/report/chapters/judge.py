@@ -66,10 +66,46 @@ def lint(findings: Sequence[tuple[str, str, str]], criteria: int) -> Section:
                                                    rows=tuple((c, r, clean(t)) for c, r, t in findings)),))  # fmt: skip
 
 
-def plan(outputs: int, cached: int, tokens: int, cost: float | None) -> str:
+def plan(outputs: int, cached: int, tokens: int, cost: float | None, what: str = "outputs") -> str:
     """What judging will take, in one line."""
     price = "price unknown" if cost is None else f"about {cost:.4f} USD"
-    return f"{outputs} outputs, {cached} known already; the others take about {numbers.count(tokens)} tokens, {price}."
+    return f"{outputs} {what}, {cached} known already; the others take about {numbers.count(tokens)} tokens, {price}."
+
+
+def preferences(found: Any, a: str, b: str) -> Section:
+    """What a pairwise judge preferred, and how much the order moved it; `found` is `flows.judge_pairs.Preferences`."""
+    price = "0 USD" if not found.asked else "cost unknown" if found.cost_usd is None else f"{found.cost_usd:.4f} USD"
+    rows = (
+        ("B preferred, a tie counts half", found.a + found.b + found.ties, found.preferred),
+        ("choice changed with the order", found.pairs - found.unscored, found.moved),
+        ("chose the record shown first (50%: no bias)", None, found.first),
+    )
+    items = []
+    if found.position:
+        items.append(f"{found.position} pairs have no winner: the judge chose by position, not by quality")
+    if found.unscored:
+        items.append(f"{found.unscored} pairs have no winner: an answer of the judge cannot be read")
+    if found.unmatched:
+        items.append(f"{found.unmatched} attempts have no partner in the other run")
+    return Section(
+        heading="Preferred",
+        paragraphs=(
+            f"A is {name(a)}, B is {name(b)}. Of {found.pairs} pairs, each asked in both orders, A wins {found.a}, B "
+            f"{found.b}, {found.ties} are ties. {found.asked} questions asked, {price}.",
+        ),
+        tables=(
+            Table(
+                caption="Shares with intervals by task",
+                columns=(Column(head="what"), Column(head="pairs", right=True), Column(head="share", right=True)),
+                rows=tuple(
+                    (what, None if n is None else str(n), numbers.estimate(e, "percent") if e else None)
+                    for what, n, e in rows
+                ),
+            ),
+        ),
+        items=tuple(items),
+        notes=("a preference is no pass or fail: the gate takes criteria of a validated judge",),
+    )
 
 
 def judged(by_metric: Mapping[str, tuple[int, int, int]], asked: int, cost: float | None) -> Section:
