@@ -19,11 +19,9 @@ from seatrial.errors import StoreError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
 from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.ledgers import LEDGERS, ledger_attempts
 from seatrial.store.scan import Proof, scan
 from seatrial.store.store import ERASING, Store
-
-LEDGERS = "runs"
-"""The folder of the ledgers of runs (`engine.ledger`), in a store."""
 
 _LOOSE_S = 24 * 3600.0
 _TEXT = 24
@@ -102,16 +100,17 @@ def erase(
 def family(store: Store, sessions: Sequence[str]) -> list[str]:
     """These sessions and every sub-agent under them, sorted; sessions that the store does not have are left out.
 
-    Attempts are sessions here.
+    Attempts are sessions here, those of runs that were cut short included.
     """
     parents = dict(store.table(SESSIONS.name, ordered=False).select("session", "parent").collect().iter_rows())
-    attempts = store.table(ATTEMPTS.name, ordered=False).select("session").collect()["session"].to_list()
+    attempts = set(store.table(ATTEMPTS.name, ordered=False).select("session").collect()["session"].to_list())
+    attempts |= ledger_attempts(store.path).keys()
     children: dict[str, list[str]] = {}
     for session, parent in parents.items():
         if parent is not None:
             children.setdefault(parent, []).append(session)
     found: set[str] = set()
-    todo = [s for s in sessions if s in parents or s in set(attempts) or s in children]
+    todo = [s for s in sessions if s in parents or s in attempts or s in children]
     while todo:
         one = todo.pop()
         if one not in found:
@@ -132,6 +131,9 @@ def before(store: Store, moment: float) -> tuple[list[str], int]:
     ended = sessions.select("session", pl.coalesce("end", "start").alias("at")).collect()
     attempts = store.table(ATTEMPTS.name).select("session", pl.col("start").alias("at")).collect()
     both = pl.concat([ended, attempts.join(ended, on="session", how="anti")])
+    open_runs = [(a.session, a.start) for a in ledger_attempts(store.path).values()]
+    loose = pl.DataFrame(open_runs, schema=both.schema, orient="row").join(both, on="session", how="anti")
+    both = pl.concat([both, loose])
     old = both.filter(pl.col("at") < moment)["session"].sort().to_list()
     return old, int(both["at"].null_count())
 
@@ -190,8 +192,8 @@ def _blobs(store: Store, sessions: set[str], subjects: set[str]) -> list[str]:
 
 
 def _used(store: Store) -> dict[str, str]:
-    """Blobs that rows point to, and whose they are."""
-    current: dict[str, str] = {}
+    """Blobs that rows, and the ledgers of runs that were cut short, point to, and whose they are."""
+    current = {a.blob: a.session for a in ledger_attempts(store.path).values() if a.blob is not None}
     for table in (SESSIONS, ATTEMPTS):
         rows = store.table(table.name, ordered=False).select("blob", "session").drop_nulls().collect()
         current |= dict(rows.iter_rows())
@@ -248,10 +250,10 @@ def _finish(store: Store) -> None:
     store.versions.rewrite([*versions, msgspec.structs.replace(head, tables=tables, superseded=())])
     for table, version in now.items():
         store.delta.drop_log(table, version)
+    _strike(store.path / LEDGERS, marker.sessions)
     # A crash before the rows were gone leaves blobs in the note that are still in use.
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
-    _strike(store.path / LEDGERS, marker.sessions)
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
     path.unlink()
     sync_path(store.path)

@@ -25,6 +25,7 @@ from seatrial.records.trace import Trace
 from seatrial.store.blobs import Blobs, pack
 from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.ledgers import ledger_attempts
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
 from seatrial.store.results import FOLDER as RESULTS
@@ -164,6 +165,7 @@ class Store:
         if start in ids:
             return start
         ids += self.table(ATTEMPTS.name, ordered=False).select("session").collect()["session"].to_list()
+        ids += ledger_attempts(self.path).keys() - set(ids)
         if start in ids:
             return start
         hits = [i for i in ids if start and i.startswith(start)]
