@@ -36,9 +36,13 @@ FLAKINESS: dict[str, tuple[float, float]] = {
 }
 
 
+DESIGN: tuple[float, float] = (4 / 3, 1 / 3)
+"""The agents of METHODS 6.5, whose mean p(1 - p) is .10: mean chance .8."""
+
+
 def chances(kind: str, tasks: int, n: int, rng: np.random.Generator) -> Floats:
     """Pass chances of tasks, (n, tasks)."""
-    a, b = FLAKINESS[kind]
+    a, b = DESIGN if kind == "design" else FLAKINESS[kind]
     return rng.beta(a, b, size=(n, tasks))
 
 
@@ -59,6 +63,19 @@ def concentrated(p: Floats, drop: float) -> Floats:
         out[..., t] -= loss
         left = left - loss
     return out
+
+
+def partly(p: Floats, drop: float, share: float = 1 / 3) -> Floats:
+    """The same mean drop from this share of the tasks alone (the first; chances are exchangeable): each loses the same,
+    as far as it can, and all tasks make up for what is then missing."""
+    tasks = p.shape[-1]
+    broken = max(1, round(share * tasks))
+    loss = np.zeros_like(p)
+    loss[..., :broken] = np.minimum(p[..., :broken], drop * tasks / broken)
+    missing = drop * tasks - loss.sum(axis=-1, keepdims=True)
+    room = p - loss
+    whole = room.sum(axis=-1, keepdims=True)
+    return np.asarray(room - room * np.minimum(1.0, missing / np.maximum(whole, 1e-12)))
 
 
 def simulate(

@@ -81,6 +81,29 @@ def test_large_drops_are_seen(kind: str) -> None:
     assert designs.simulate(p, designs.dropped(p, 0.10), 5, seed=12).regression >= needed(0.95)
 
 
+@pytest.mark.parametrize("how", ["dropped", "partly", "concentrated"])
+def test_large_drops_of_the_methods_own_agents_are_seen_wherever_they_come_from(how: str) -> None:
+    """From all tasks, a third of them, or as few as can hold the drop (METHODS 6.5: 86% and 99%)."""
+    p = chances("design", 30, 23)
+    assert float((p * (1 - p)).mean()) == pytest.approx(0.10, abs=0.003)
+    broken = getattr(designs, how)
+    q = broken(p, 0.15)
+    assert (p - q).mean() == pytest.approx(0.15, abs=1e-9)
+    assert designs.simulate(p, q, 5, seed=24).regression >= needed(0.80)
+    p = chances("design", 100, 25)
+    assert designs.simulate(p, broken(p, 0.10), 5, seed=26).regression >= needed(0.95)
+
+
+def test_what_a_coin_hides_no_test_can_see() -> None:
+    """Ten points on 100 x 5 attempts of an agent that passes every second one: the best test there is, which is told
+    the variances, sees 94%; so does the gate."""
+    se = math.sqrt((0.5 * 0.5 + 0.4 * 0.6) / 500)
+    best = 0.5 * (1.0 + math.erf((0.10 / se - 1.6449) / math.sqrt(2.0)))
+    assert best == pytest.approx(0.94, abs=0.005)
+    p = np.full((N, 100), 0.5)
+    assert designs.simulate(p, p - 0.1, 5, seed=27).regression >= needed(best - 0.01)
+
+
 def test_power_grows_with_the_drop() -> None:
     p = chances("mixed", 30, 13)
     curve = [designs.simulate(p, designs.dropped(p, d / 100), 5, seed=14).regression for d in (0, 2, 5, 10, 15, 20)]
