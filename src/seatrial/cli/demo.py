@@ -30,7 +30,8 @@ def demo(
     Four built-in agents of different, documented quality work in a built-in world with simulated users; arms
     are drawn by `seatrial assign`; their sessions are written as Claude Code logs, read back and ranked like
     anyone's; the planted truth is printed beside the estimate. Then the gate compares an agent with its own
-    baseline, unchanged and with one tool's description taken away.
+    baseline, unchanged and with one tool's description taken away, and a scorecard tells two agents apart that
+    complete the same share of their tasks.
 
     Example: seatrial demo --out my-demo
     """

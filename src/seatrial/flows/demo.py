@@ -1,5 +1,5 @@
 """The demo: agents work, users react, arms are drawn by the public assigner, and the public flow ranks the logs; then
-the public gate watches an agent that is broken.
+the public gate watches an agent that is broken, and the public scorecard tells two agents apart.
 
 Nothing in the ranking knows where its input came from. What was planted is printed beside the estimate.
 """
@@ -20,10 +20,11 @@ from seatrial._version import __version__
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.fleet import Plan, Worked
-from seatrial.flows import demo_gate, demo_sections, planted
+from seatrial.flows import demo_gate, demo_scorecard, demo_sections, planted
 from seatrial.flows.demo_result import Accuracy, DemoRun, GateDemo
 from seatrial.flows.planted import SUCCESS, Planted, Value
 from seatrial.flows.rank import RankOptions, rank_paths
+from seatrial.flows.scorecard import Scored
 from seatrial.records import Estimate, Ranking
 from seatrial.stats import auc, clustered_proportion
 from seatrial.store import Store
@@ -31,6 +32,7 @@ from seatrial.store import Store
 ProgressFn = Callable[[int, int | None, str], None]
 MARKER = "seatrial-demo.json"
 SESSIONS, ASSIGNMENTS, STORE, GATE, REPORT = "sessions", "assignments.csv", "store", "gate", "report.html"
+SCORECARD = "scorecard"
 
 
 def run(
@@ -43,7 +45,8 @@ def run(
     workers: int | None = None,
     progress: ProgressFn | None = None,
 ) -> DemoRun:
-    """Make `sessions` sessions under `out` and rank their agents as anybody's; then gate an agent in ``out/gate``.
+    """Make `sessions` sessions under `out` and rank their agents as anybody's; then gate an agent in ``out/gate``,
+    and score two in ``out/scorecard``.
 
     An earlier demo in `out` is replaced.
 
@@ -62,7 +65,8 @@ def run(
         progress=progress,
     )
     gated = demo_gate.run(out / GATE, seed=seed, progress=progress)
-    demo = _compare(out, ranked.ranking, ranked.data_version, made, level, gated)
+    scored = demo_scorecard.run(out / SCORECARD, seed=seed, progress=progress)
+    demo = _compare(out, ranked.ranking, ranked.data_version, made, level, gated, scored)
     _write_report(demo)
     return demo
 
@@ -88,7 +92,7 @@ def _make_room(out: Path) -> None:
                 raise InputError(
                     "the folder is not empty and holds no earlier demo", hint="give another --out", file=str(out)
                 )
-            for name in (SESSIONS, STORE, GATE):
+            for name in (SESSIONS, STORE, GATE, SCORECARD):
                 shutil.rmtree(out / name, ignore_errors=True)
             for name in (ASSIGNMENTS, REPORT):
                 (out / name).unlink(missing_ok=True)
@@ -119,7 +123,13 @@ def _assign(plans: Sequence[Plan], record: Path, seed: int) -> dict[str, str]:
 
 
 def _compare(
-    out: Path, ranking: Ranking, data_version: str, made: Sequence[Worked], level: float, gated: GateDemo
+    out: Path,
+    ranking: Ranking,
+    data_version: str,
+    made: Sequence[Worked],
+    level: float,
+    gated: GateDemo,
+    scored: Scored,
 ) -> DemoRun:
     known = planted.load()
     rows = [planted.outcome_row(truth.of(worked)) for worked in made]
@@ -138,6 +148,7 @@ def _compare(
         agreement=_agreement(made, rows, scores),
         order_recovered=_order(ranking, known),
         gate=gated,
+        scorecard=scored,
     )
     return msgspec.structs.replace(demo, sections=demo_sections.sections(demo))
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from seatrial.flows.planted import Planted
+from seatrial.flows.scorecard import Scored
 from seatrial.records import Comparison, Estimate, Ranking
 from seatrial.report.section import Section
 
@@ -38,7 +39,7 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     `truth` is the planted truth by agent and outcome; `here` the same outcomes of these very sessions from true
     labels (so that sampling error and detector error can be told apart); `detectors` the accuracy by kind;
     `agreement` the probability that a session whose jobs all came out right scores above one whose jobs did not;
-    `gate` what the gate said of an agent before and after it was broken.
+    `gate` what the gate said of an agent before and after it was broken; `scorecard` seven dimensions of two agents.
     """
 
     ranking: Ranking
@@ -51,6 +52,7 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     agreement: float | None
     order_recovered: bool
     gate: GateDemo
+    scorecard: Scored
     sections: tuple[Section, ...] = ()
 
     def summary(self) -> dict[str, Any]:
@@ -63,5 +65,6 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
             "detectors": self.detectors,
             "agreement": self.agreement,
             "gate": {"unchanged": self.gate.unchanged.verdict, "broken": self.gate.broken.verdict},
+            "scorecard": self.scorecard.summary(),
             "ranking": self.ranking,
         }

@@ -1,10 +1,10 @@
-"""What the demo adds to a ranking's report: the planted truth, the gate's verdicts, the detectors'
-accuracy, and who was at work."""
+"""What the demo adds to a ranking's report: the planted truth, the gate's verdicts, two scorecards,
+the detectors' accuracy, and who was at work."""
 
 from __future__ import annotations
 
 from seatrial.examples import habits
-from seatrial.flows import demo_gate
+from seatrial.flows import demo_gate, demo_scorecard
 from seatrial.flows.demo_result import DemoRun
 from seatrial.flows.planted import SUCCESS
 from seatrial.report import numbers
@@ -13,7 +13,8 @@ from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 
 def sections(demo: DemoRun) -> tuple[Section, ...]:
     """The demo's own sections, in reading order."""
-    return (_truth(demo), demo_gate.section(demo.gate), _detectors(demo), _fleet())
+    scored = demo_scorecard.section(demo.scorecard, demo.folder / "scorecard")
+    return (_truth(demo), demo_gate.section(demo.gate), scored, _detectors(demo), _fleet())
 
 
 def _truth(demo: DemoRun) -> Section:
