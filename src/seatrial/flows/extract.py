@@ -11,7 +11,8 @@ import polars as pl
 from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
 from seatrial.engine.choice import Engine, LocalEngine
-from seatrial.records import SCORED, Assignment, SessionScore, Trace, Weights
+from seatrial.errors import SeatrialError
+from seatrial.records import SCORED, Assignment, Dropped, SessionScore, Trace, Weights
 from seatrial.records.fitting import fitting
 from seatrial.records.tables import OUTCOMES_TABLE
 from seatrial.scoring.outcomes import VERSION as SCORING_VERSION
@@ -114,23 +115,54 @@ def extract_traces(
 ) -> dict[str, pl.DataFrame]:
     """Signals, calls, corrections and outcomes of a batch of traces, as tables of `records.tables`.
 
-    `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes.
+    `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes. A trace that
+    breaks a detector has no rows: `unextracted` lists it.
     """
     chosen = settings if settings is not None else signals.SignalSettings()
-    found = [signals.extract(trace, chosen) for trace in traces]
-    rows = [
-        _outcome_row(
-            trace,
-            extraction,
-            scoring.score(trace, extraction.signals, extraction.episodes, weights, calls=extraction.calls),
-        )
-        | {"extraction": stamp, "blob": blobs.get(trace.id)}
-        for trace, extraction in zip(traces, found, strict=True)
-    ]
+    found, rows = [], []
+    for trace in traces:
+        done = _extracted(trace, weights, chosen)
+        if isinstance(done, str):
+            continue
+        found.append(done[0])
+        rows.append(fitting(OUTCOMES_TABLE, done[1] | {"extraction": stamp, "blob": blobs.get(trace.id)})[0])
     frames = signals.frames(found)
-    rows = [fitting(OUTCOMES_TABLE, row)[0] for row in rows]
     frames["outcomes"] = pl.DataFrame(rows, schema=OUTCOMES_TABLE.schema(), orient="row")
     return frames
+
+
+def _extracted(
+    trace: Trace, weights: Weights, settings: signals.SignalSettings
+) -> tuple[signals.Extraction, dict[str, Any]] | str:
+    """A trace's extraction and outcome row; where something unforeseen broke on it, what that was."""
+    try:
+        found = signals.extract(trace, settings)
+        scored = scoring.score(trace, found.signals, found.episodes, weights, calls=found.calls)
+        return found, _outcome_row(trace, found, scored)
+    except (SeatrialError, MemoryError):
+        raise
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def unextracted(store: Store, weights: Weights, most: int = 20) -> list[Dropped]:
+    """Sessions that a finished `extract_store` has no outcome for, each with what broke on it, at most `most` by name.
+
+    What broke is found by trying again: extraction is a pure function of the trace.
+    """
+    held = store.table("outcomes").select("session").collect()
+    sessions = store.table("sessions").select("session", "blob").collect()
+    left = sessions.join(held, on="session", how="anti").sort("session")
+    settings = signals.SignalSettings(observed_until=_observed_until(store))
+    out = []
+    for session, blob in left.head(most).iter_rows():
+        done = _extracted(store.trace_of(blob), weights, settings)
+        why = done if isinstance(done, str) else "it broke once and did not when tried again"
+        out.append(Dropped(what=f"session {session!r}: its signals could not be read", n=1, why=why))
+    if left.height > most:
+        more = left.height - most
+        out.append(Dropped(what="further sessions whose signals could not be read", n=more, why="as those above"))
+    return out
 
 
 def arm_of(trace: Trace) -> tuple[str | None, list[str]]:

@@ -17,7 +17,7 @@ from seatrial.engine.choice import engine_at
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
-from seatrial.flows.extract import extract_store, fingerprint
+from seatrial.flows.extract import extract_store, fingerprint, unextracted
 from seatrial.ingest.catalogue import named
 from seatrial.records import Dropped, Ranking, Weights
 from seatrial.scoring.heading import MEAN as SIGNALS_MEAN
@@ -159,7 +159,7 @@ def rank_store(
     rows = store.table("outcomes").sort("session").collect()
     allowed, refused = permission(store, "rank").among(rows["session"].to_list())
     rows, dropped = _eligible(rows.filter(pl.col("session").is_in(allowed)) if refused else rows, options)
-    dropped = [*refused, *dropped]
+    dropped = [*refused, *unextracted(store, options.weights), *dropped]
     if rows.is_empty():
         raise EvidenceError(
             "no session can be ranked" + _why_nothing(dropped, read),
