@@ -151,7 +151,13 @@ Progress = Callable[[int, int | None, str], None]
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on stderr; silent when stderr is not a terminal."""
+    """A progress bar on stderr; silent when stderr is not a terminal.
+
+    With ``SEATRIAL_PROGRESS=lines`` it is lines of JSON instead, for a program that watches, `quiet` or not.
+    """
+    if os.environ.get("SEATRIAL_PROGRESS") == "lines":
+        yield _lines()
+        return
     if quiet or not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
@@ -175,3 +181,20 @@ def progress(*, quiet: bool = False) -> Iterator[Progress]:
             bar.update(tasks[what], completed=done, total=total)
 
         yield step
+
+
+def _lines() -> Progress:
+    """Progress as ``{"done", "total", "what"}``, at most five lines a second, and every end."""
+    import time
+
+    last = {"at": 0.0}
+
+    def step(done: int, total: int | None, what: str) -> None:
+        now = time.monotonic()
+        if now - last["at"] < 0.2 and done != total:
+            return
+        last["at"] = now
+        sys.stderr.write(canonical({"done": done, "total": total, "what": what}).decode() + "\n")
+        sys.stderr.flush()
+
+    return step

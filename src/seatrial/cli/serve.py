@@ -1,4 +1,4 @@
-"""`seatrial serve`: receive traces while agents work."""
+"""`seatrial serve` and `seatrial view`: the web application, with and without the receiver of traces."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from seatrial.cli.output import JsonOption, StoreOption
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command("serve")(serve)
+    app.command("view")(view)
 
 
 def serve(
@@ -26,7 +27,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4318,
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File that holds the bearer token (default: SEATRIAL_TOKEN, if set)."),
+        typer.Option(metavar="FILE", help="One token, or lines 'role name token' (default: SEATRIAL_TOKEN, if set)."),
     ] = None,
     assignments: Annotated[
         Path | None,
@@ -39,9 +40,10 @@ def serve(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Receive OTLP/HTTP traces (protobuf or JSON, gzip) on /v1/traces into the store, until interrupted.
+    """Show a store in the browser, and receive OTLP/HTTP traces into it on /v1/traces, until interrupted.
 
-    An answer of 200 means that the spans are on disk. What was received is printed at the end.
+    Spans (protobuf or JSON, gzip) are on disk when they are answered with 200. Roles of tokens, from least to most:
+    sender, viewer, labeller, admin. What was received is printed at the end.
 
     Examples:
 
@@ -51,13 +53,13 @@ def serve(
     """
     from seatrial.intake import Assignments
     from seatrial.server import ServerSettings
-    from seatrial.server.access import token_for
+    from seatrial.server.access import tokens_for
     from seatrial.server.run import serve as run
     from seatrial.settings import load
     from seatrial.store import Store
 
     settings = load(overrides={"store": store, "redact": redact})
-    token = token_for(host, token_file, os.environ)
+    holders = tokens_for(host, token_file, os.environ)
 
     def say(text: str) -> None:
         sys.stderr.write(f"seatrial: {text}\n")
@@ -68,7 +70,8 @@ def serve(
         opened,
         host=host,
         port=port,
-        token=token,
+        holders=holders,
+        consent=settings.consent,
         settings=settings.part("server", ServerSettings),
         redact=settings.redact,
         assignments=None if assignments is None else Assignments(assignments),
@@ -82,4 +85,41 @@ def serve(
     say(
         f"stopped: {done['requests']} requests, {done['spans']} spans, {done['sessions_added']} sessions added, "
         f"{done['sessions_replaced']} grown"
+    )
+
+
+def view(
+    store: StoreOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Show a store in the browser, on this machine alone, until interrupted. Nothing is received.
+
+    Example: seatrial view --store team-store
+    """
+    from seatrial.server import ServerSettings
+    from seatrial.server.run import view as run
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    settings = load(overrides={"store": store})
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"seatrial: {text}\n")
+        sys.stderr.flush()
+
+    def show(address: str) -> None:
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    opened = Store.open(settings.store)
+    run(
+        opened,
+        port=port,
+        settings=settings.part("server", ServerSettings),
+        consent=settings.consent,
+        opened=show,
+        say=say,
     )

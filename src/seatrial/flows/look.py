@@ -98,7 +98,7 @@ def safe_name(text: str) -> str:
 
 _EXTRAS = (
     ("fast", ("numba", "hyperscan"), "compiled randomisation tests, fastest phrase matching"),
-    ("web", ("starlette", "uvicorn"), "seatrial serve"),
+    ("web", ("starlette", "uvicorn", "jinja2"), "seatrial serve, seatrial view"),
     ("otel", ("opentelemetry",), "OTLP in protobuf"),
 )
 

@@ -103,6 +103,23 @@ def page(
     return document(title=f"{clean(title)} · seatrial", css=CSS, icon=ICON, body=body)
 
 
+def fragment(
+    sections: Sequence[Section], *, depth: int = 2, prefix: str = "", verdict: Ranking | None = None
+) -> str:
+    """Sections as HTML to stand inside another page, whose style sheet holds `style.CSS`.
+
+    `depth` is the level of the first heading; `prefix` keeps their ids apart from the page's own.
+    """
+    shown = [s for s in sections if s.only != "terminal"]
+    idents = [f"{prefix}{ident}" for ident in _idents(shown)]
+    return "".join(str(_section(s, i, depth, verdict)) for s, i in zip(shown, idents, strict=True))
+
+
+def chart(drawn: Chart, ident: str, heading: int = 3) -> str:
+    """One chart as HTML to stand inside another page."""
+    return str(_figure(drawn, ident, heading, titled=False))
+
+
 def _facts(r: Ranking) -> list[tuple[str, str]]:
     sessions = sum(m.n_sessions for m in r.models)
     return [

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_HIDDEN = re.compile(
+HIDDEN = (
     "[\x00-\x1f\x7f-\x9f"  # controls, escape sequences
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, direction, line separators
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # variation selectors, byte order mark, annotations
     "\ud800-\udfff\U000e0000-\U000e0fff]"  # lone surrogates, tags
 )
+"""A character class: what is invisible, or moves other text."""
+
+_HIDDEN = re.compile(HIDDEN)
 _SPACES = re.compile(r"[ \t\n\r\f\v]+")
 _STACKED = 3
 MAX_NAME = 96

@@ -1,25 +1,32 @@
-"""The web application: ``POST /v1/traces`` and ``GET /healthz``, behind a token where one is set."""
+"""The web application: pages and their API over a store, and the OTLP receiver where one runs."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Literal
 
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from seatrial.errors import FormatError, MissingExtra, SeatrialError
-from seatrial.server.access import is_loopback
+from seatrial.server import assets
+from seatrial.server.access import Holder
 from seatrial.server.body import Budget, Refused, read
+from seatrial.server.jobs import Jobs
 from seatrial.server.otlp import TYPES, accepted, encoding_of, failed
+from seatrial.server.pages import PAGES, entry
 from seatrial.server.receiver import Receiver
+from seatrial.server.security import Gate, Headers
 from seatrial.server.settings import ServerSettings
+from seatrial.server.site import Site
 from seatrial.server.spool import Encoding
+from seatrial.store import Store
 
 _BODY_TIMEOUT_S = 60.0
 _RPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 501: 12, 503: 14}
@@ -27,51 +34,50 @@ _RPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 501: 12, 503: 14}
 
 
 def make(
-    receiver: Receiver, settings: ServerSettings, token: str | None, ready: Callable[[], None] = lambda: None
+    store: Store,
+    settings: ServerSettings,
+    holders: Sequence[Holder] = (),
+    *,
+    receiver: Receiver | None = None,
+    consent: Literal["assume", "require"] = "assume",
+    ready: Callable[[], None] = lambda: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Starlette:
-    """The application. `token` None: for callers on this machine, who must also name it as such in ``Host``."""
-    gate = _Gate(token)
-    traces = _Traces(receiver, settings, gate)
-
-    async def health(request: Request) -> Response:
-        refused = gate.check(request)
-        if refused is not None:
-            return JSONResponse({"error": refused.why}, refused.status)
-        return JSONResponse(await anyio.to_thread.run_sync(receiver.status))
+    """The application. Without `holders` it is for callers on this machine, who must name it as such in ``Host``;
+    without a `receiver` it only shows. `ready` is called when it begins to answer."""
+    gate = Gate(holders)
+    jobs = Jobs(store.path, say=say)
+    site = Site(store, gate, jobs, serving=receiver is not None, consent=consent)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         ready()
         yield
-        await anyio.to_thread.run_sync(receiver.close)
+        await anyio.to_thread.run_sync(jobs.close)
+        if receiver is not None:
+            await anyio.to_thread.run_sync(receiver.close)
 
-    routes = [Route("/v1/traces", traces.post, methods=["POST"]), Route("/healthz", health, methods=["GET"])]
-    return Starlette(routes=routes, lifespan=lifespan)
-
-
-class _Gate:
-    def __init__(self, token: str | None) -> None:
-        self._token = None if token is None else token.encode()
-
-    def check(self, request: Request) -> Refused | None:
-        """Why this caller may not; None when it may."""
-        if self._token is None:
-            # A page in a browser can reach this machine under a name of its own making, but not under ours.
-            name = request.headers.get("host", "")
-            return None if is_loopback(_host_of(name)) else Refused(403, "the Host header does not name this machine")
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
-        return None if same and scheme.lower() == "bearer" else Refused(401, "a bearer token is needed")
+    routes: list[BaseRoute] = [*assets.routes(), *entry.routes(site), *(site.route(page) for page in PAGES)]
+    if receiver is not None:
+        routes += _receiving(receiver, settings, gate)
+    routes.append(Route("/{rest:path}", site.nowhere, methods=["GET"]))
+    return Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Headers)])
 
 
-def _host_of(header: str) -> str:
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
+def _receiving(receiver: Receiver, settings: ServerSettings, gate: Gate) -> list[BaseRoute]:
+    traces = _Traces(receiver, settings, gate)
+
+    async def health(request: Request) -> Response:
+        refused = gate.sender(request)
+        if refused is not None:
+            return JSONResponse({"error": refused.why}, refused.status)
+        return JSONResponse(await anyio.to_thread.run_sync(receiver.status))
+
+    return [Route("/v1/traces", traces.post, methods=["POST"]), Route("/healthz", health, methods=["GET"])]
 
 
 class _Traces:
-    def __init__(self, receiver: Receiver, settings: ServerSettings, gate: _Gate) -> None:
+    def __init__(self, receiver: Receiver, settings: ServerSettings, gate: Gate) -> None:
         self._receiver = receiver
         self._settings = settings
         self._gate = gate
@@ -80,7 +86,7 @@ class _Traces:
     async def post(self, request: Request) -> Response:
         encoding: Encoding = "json"
         try:
-            refused = self._gate.check(request)
+            refused = self._gate.sender(request)
             if refused is not None:
                 raise refused
             encoding = encoding_of(request.headers.get("content-type", ""))

@@ -254,6 +254,7 @@ def _finish(store: Store) -> None:
     # A crash before the rows were gone leaves blobs in the note that are still in use.
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
+    store.audit.strike(marker.sessions)
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
     path.unlink()
     sync_path(store.path)

@@ -22,6 +22,8 @@ from seatrial.errors import InputError, StoreError, UsageError
 from seatrial.privacy import Pseudonyms
 from seatrial.records.tables import ATTEMPTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
+from seatrial.store.audit import FILE as AUDIT
+from seatrial.store.audit import Audit
 from seatrial.store.blobs import Blobs, pack
 from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
@@ -40,7 +42,9 @@ LOCK_TIMEOUT_S = 120.0
 ERASING = "erasing.json"
 """Says what an erasure is about to remove from disk (`erase`)."""
 
-_OURS = frozenset({"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", RESULTS, ERASING, HEAD})
+_OURS = frozenset(
+    {"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", RESULTS, AUDIT, ERASING, HEAD}
+)
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
@@ -63,6 +67,7 @@ class Store:
         self.blobs = Blobs(path / "blobs", durable=durable)
         self.versions = Versions(path / "versions.jsonl", durable=durable)
         self.delta = DeltaTables(path / "tables", durable=durable)
+        self.audit = Audit(path / AUDIT)
         self._results = Results(path / RESULTS, durable=durable)
         self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from seatrial.errors import InputError, UsageError
 from seatrial.server import ServerSettings
-from seatrial.server.access import is_loopback, token_for
+from seatrial.server.access import Holder, Who, is_loopback, tokens_for
 from seatrial.server.app import make
 from seatrial.server.receiver import Receiver, drain
 from seatrial.store import Store
@@ -44,7 +44,9 @@ _load()
 class Web:
     def __init__(self, store: Store, settings: ServerSettings = FAST, token: str | None = None) -> None:
         self.receiver = Receiver(store, settings)
-        self.client = TestClient(make(self.receiver, settings, token), base_url="http://127.0.0.1:4318")
+        holders = () if token is None else (Holder(token=token, who=Who(name="admin", role="admin")),)
+        app = make(store, settings, holders, receiver=self.receiver)
+        self.client = TestClient(app, base_url="http://127.0.0.1:4318")
 
     def post(self, data: bytes, headers: dict[str, str] = JSON) -> Any:
         return self.client.post("/v1/traces", content=data, headers=headers)
@@ -232,19 +234,20 @@ def test_without_a_token_the_caller_must_name_this_machine(web: Callable[..., We
 def test_who_needs_a_token(tmp_path: Path) -> None:
     for host in ("127.0.0.1", "localhost", "::1", "127.8.8.8"):
         assert is_loopback(host)
-        assert token_for(host, None, {}) is None
+        assert tokens_for(host, None, {}) == ()
     for host in ("0.0.0.0", "::", "192.168.1.5", "my-host", "localhost.evil.example", ""):
         assert not is_loopback(host)
         with pytest.raises(UsageError, match="no token"):
-            token_for(host, None, {})
-        assert token_for(host, None, {"SEATRIAL_TOKEN": TOKEN}) == TOKEN
+            tokens_for(host, None, {})
+        assert [h.token for h in tokens_for(host, None, {"SEATRIAL_TOKEN": TOKEN})] == [TOKEN]
     (tmp_path / "token").write_text(f"{TOKEN}\n")
-    assert token_for("0.0.0.0", tmp_path / "token", {"SEATRIAL_TOKEN": "x"}) == TOKEN
+    (holder,) = tokens_for("0.0.0.0", tmp_path / "token", {"SEATRIAL_TOKEN": "x"})
+    assert (holder.token, holder.who.role) == (TOKEN, "admin")
     for bad in ("", "short", "with a space in it all along", "ümläut-ümläut-ümläut"):
         with pytest.raises(UsageError, match="token"):
-            token_for("127.0.0.1", None, {"SEATRIAL_TOKEN": bad})
+            tokens_for("127.0.0.1", None, {"SEATRIAL_TOKEN": bad})
     with pytest.raises(InputError):
-        token_for("127.0.0.1", tmp_path / "absent", {})
+        tokens_for("127.0.0.1", tmp_path / "absent", {})
 
 
 def test_beyond_loopback_it_does_not_start_without_a_token(serving: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,0 +1,275 @@
+"""Sessions by column: one light frame per state of the store, in memory, that pages filter, count and cut.
+
+Built once per data version of the tables it reads. A store that is large keeps answering from the last frame while
+the next one is built.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from seatrial.errors import InputError, SeatrialError
+from seatrial.records.tables import ATTEMPTS, CONSENTS, OUTCOMES_TABLE, SESSIONS, SIGNALS
+from seatrial.store import Permission, Store, permission
+
+LARGE = 20_000
+"""Sessions from which on a frame is built beside the requests that want it."""
+
+_STATE_S = 0.5
+_SESSION = (
+    "session", "arm", "agent", "task", "task_type", "suite", "user", "parent", "start", "steps", "tool_calls",
+    "tool_errors", "human_turns", "cost_usd", "input_tokens", "output_tokens", "outcome_status", "outcome_score",
+    "format",
+)  # fmt: skip
+_OUTCOME = ("session", "task_type", "n_complaint", "n_correction", "n_praise", "n_confirmation", "n_execution_error")
+_CATEGORIES = ("arm", "agent", "task_type", "outcome_status", "format")
+
+FACETS: Mapping[str, str] = {
+    "model": "arm",
+    "harness": "agent",
+    "type": "task_type",
+    "outcome": "outcome_status",
+    "format": "format",
+}
+"""Facets of the address and their columns."""
+
+SIGNS: Mapping[str, str] = {
+    "complaint": "n_complaint",
+    "correction": "n_correction",
+    "error": "n_execution_error",
+    "praise": "n_praise",
+    "confirmation": "n_confirmation",
+}
+"""What a session may hold, and the column that counts it."""
+
+Order = Literal["newest", "oldest", "errors", "complaints", "longest", "cost"]
+ORDERS: Mapping[Order, str] = {
+    "newest": "Newest first",
+    "oldest": "Oldest first",
+    "errors": "Most failed calls",
+    "complaints": "Most complaints and corrections",
+    "longest": "Longest",
+    "cost": "Most expensive",
+}
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for: words (in ids, tasks and people's pseudonyms), facet values, signs, and an order."""
+
+    words: str = ""
+    facets: dict[str, list[str]] = {}
+    signs: list[str] = []
+    agents: Literal["main", "sub", "all"] = "main"
+    order: Order = "newest"
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of sessions, how many there are in all, and the counts of each facet's values."""
+
+    rows: list[dict[str, object]]
+    total: int
+    facets: dict[str, list[tuple[str, int, bool]]]
+    signs: dict[str, int]
+    agents: dict[str, int]
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built."""
+
+    data_version: str
+    frame: pl.DataFrame
+    may: Permission
+    withheld: int
+    built_s: float
+    stale: bool = False
+
+    def find(self, query: Query, offset: int, limit: int) -> Found:
+        """A page of what a query finds."""
+        masks = self._masks(query)
+        every = _both(self.frame, masks.values())
+        facets = {}
+        for name, column in FACETS.items():
+            others = _both(self.frame, [m for other, m in masks.items() if other != name])
+            facets[name] = _counts(self.frame[column].filter(others), query.facets.get(name, []))
+        signs = {name: int(((self.frame[column] > 0) & every).sum()) for name, column in SIGNS.items()}
+        wide = _both(self.frame, [m for other, m in masks.items() if other != "agents"])
+        below = int((self.frame["parent"].is_not_null() & wide).sum())
+        n = int(wide.sum())
+        at = _ordered(self.frame, every, query.order)
+        rows = self.frame[at.slice(offset, limit)].to_dicts()
+        agents = {"main": n - below, "sub": below, "all": n}
+        return Found(rows=rows, total=len(at), facets=facets, signs=signs, agents=agents)
+
+    def ids(self, query: Query) -> list[str]:
+        """Every session that a query finds, in its order."""
+        at = _ordered(self.frame, _both(self.frame, self._masks(query).values()), query.order)
+        return self.frame["session"].gather(at).to_list()
+
+    def row(self, session: str) -> dict[str, object] | None:
+        """What is known of one session; None for one that is not here, or may not be shown."""
+        found = self.frame.filter(pl.col("session") == session)
+        return found.row(0, named=True) if found.height else None
+
+    def _masks(self, query: Query) -> dict[str, pl.Series]:
+        frame = self.frame
+        masks: dict[str, pl.Series] = {}
+        words = query.words.strip()
+        if words:
+            places = [pl.col(c).str.contains(words, literal=True) for c in ("session", "task", "user", "suite")]
+            masks["words"] = _mask(frame, pl.any_horizontal(*(p.fill_null(False) for p in places)))
+        for name, column in FACETS.items():
+            if query.facets.get(name):
+                masks[name] = _mask(frame, pl.col(column).cast(pl.String).is_in(query.facets[name]))
+        for sign in query.signs:
+            if sign in SIGNS:
+                masks[f"sign {sign}"] = frame[SIGNS[sign]] > 0
+        if query.agents != "all":
+            parent = frame["parent"]
+            masks["agents"] = parent.is_null() if query.agents == "main" else parent.is_not_null()
+        return masks
+
+
+class Index:
+    """Keeps the snapshot of a store. Safe between threads."""
+
+    def __init__(self, store: Store, consent: Literal["assume", "require"]) -> None:
+        self._store = store
+        self._consent: Literal["assume", "require"] = consent
+        self._guard = threading.Lock()
+        self._building = threading.Lock()
+        self._kept: tuple[tuple[object, ...], Snapshot] | None = None
+        self._checked = 0.0
+
+    def current(self) -> Snapshot:
+        """The store now, or a moment ago where it is large.
+
+        Raises:
+            StoreError: the store is damaged.
+        """
+        kept = self._kept
+        if kept is not None and time.monotonic() - self._checked < _STATE_S:
+            return kept[1]
+        state = self._state()
+        self._checked = time.monotonic()
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        if kept is not None and kept[1].frame.height > LARGE:
+            threading.Thread(target=self._rebuild, name="index", daemon=True).start()
+            return msgspec.structs.replace(kept[1], stale=True)
+        with self._building:
+            if self._kept is None or self._kept[0] != state:
+                self._keep(state)
+        assert self._kept is not None
+        return self._kept[1]
+
+    def shown(self, session: str) -> None:
+        """Make sure that a session, or an attempt, is here and may be shown.
+
+        Raises:
+            InputError: it is not, or may not: nobody is told which.
+        """
+        snapshot = self.current()
+        if snapshot.row(session) is not None:
+            return
+        attempt = self._store.table(ATTEMPTS.name, ordered=False).filter(pl.col("session") == session)
+        stored = self._store.table(SESSIONS.name, ordered=False).filter(pl.col("session") == session)
+        known = any(t.select("session").head(1).collect().height for t in (attempt, stored))
+        if not known or not permission(self._store, "serve", self._consent).allows(session):
+            raise InputError("there is no such session here, or it may not be shown")
+
+    def _state(self) -> tuple[object, ...]:
+        head = self._store.versions.head()
+        watched = (SESSIONS.name, OUTCOMES_TABLE.name, CONSENTS.name)
+        return (*(head.tables.get(name) for name in watched), head.erased)
+
+    def _keep(self, state: tuple[object, ...]) -> None:
+        snapshot = build(self._store, self._consent)
+        with self._guard:
+            self._kept = (state, snapshot)
+
+    def _rebuild(self) -> None:
+        if not self._building.acquire(blocking=False):
+            return
+        try:
+            self._keep(self._state())
+        except SeatrialError:
+            return  # the next request meets it and tells it
+        finally:
+            self._building.release()
+
+
+def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
+    """Read a snapshot from the store."""
+    began = time.monotonic()
+    version = store.data_version
+    may = permission(store, "serve", consent)
+    sessions = store.table(SESSIONS.name, version, ordered=False).select(*_SESSION).collect()
+    outcomes = store.table(OUTCOMES_TABLE.name, version, ordered=False).select(*_OUTCOME).collect()
+    joined = sessions.join(outcomes, on="session", how="left", suffix="_by_outcome")
+    counted = [c for c in _OUTCOME if c.startswith("n_")]
+    frame = (
+        joined.with_columns(
+            pl.coalesce("task_type", "task_type_by_outcome").alias("task_type"),
+            *(pl.col(c).fill_null(0).cast(pl.Int32) for c in counted),
+        )
+        .drop("task_type_by_outcome")
+        .with_columns(pl.col(c).fill_null("").cast(pl.Categorical) for c in _CATEGORIES)
+    )
+    all_of_them = frame.height
+    if may.denied:
+        frame = frame.filter(~pl.col("session").is_in(pl.Series(list(may.denied)).implode()))
+    frame = frame.sort(["start", "session"], descending=[True, False], nulls_last=True).rechunk()
+    return Snapshot(
+        data_version=version,
+        frame=frame,
+        may=may,
+        withheld=all_of_them - frame.height,
+        built_s=time.monotonic() - began,
+    )
+
+
+def _mask(frame: pl.DataFrame, expression: pl.Expr) -> pl.Series:
+    return frame.select(expression.alias("hit"))["hit"]
+
+
+def _both(frame: pl.DataFrame, masks: Iterable[pl.Series]) -> pl.Series:
+    out = pl.repeat(True, frame.height, dtype=pl.Boolean(), eager=True)
+    for mask in masks:
+        out = out & mask
+    return out
+
+
+def _counts(values: pl.Series, chosen: list[str], most: int = 12) -> list[tuple[str, int, bool]]:
+    """The commonest values with their counts, and those that are chosen whether common or not."""
+    counted = values.value_counts(sort=True)
+    rows = [(str(v), int(n), str(v) in chosen) for v, n in counted.head(2000).iter_rows() if n]
+    kept = rows[:most] + [r for r in rows[most:] if r[2]]
+    return kept + [(value, 0, True) for value in chosen if value not in {r[0] for r in rows}]
+
+
+def _ordered(frame: pl.DataFrame, hit: pl.Series, order: Order) -> pl.Series:
+    """Positions of the rows that are hit, in order. The frame itself stands newest first."""
+    at = hit.arg_true()
+    if order == "newest":
+        return at
+    if order == "oldest":
+        return at.reverse()
+    by = {
+        "errors": frame["tool_errors"],
+        "complaints": frame["n_complaint"] + frame["n_correction"],
+        "longest": frame["steps"],
+        "cost": frame["cost_usd"],
+    }[order]
+    return at.gather(by.gather(at).arg_sort(descending=True, nulls_last=True))
+
+
+def signals_of(store: Store, session: str) -> list[dict[str, object]]:
+    """The stored signals of a session, kept and dropped, in step order."""
+    rows = store.table(SIGNALS.name, ordered=False).filter(pl.col("session") == session).collect()
+    return rows.sort("step", "kind", "span_start").to_dicts()

@@ -1,0 +1,245 @@
+"""Long work: child processes of the command line, with their progress, their end and what they said.
+
+The server computes nothing itself. A job is `seatrial COMMAND --store S --json` in a process of its own; what it
+answers is kept in the store by the command, and shown from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from seatrial.errors import UsageError
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+KEPT = 100
+SAID = 40
+PROGRESS = "SEATRIAL_PROGRESS"
+"""Set to ``lines``, commands write their progress to stderr as lines of JSON."""
+
+_STOP_S = 5.0
+
+
+class Step(msgspec.Struct):
+    """How far a job is: ``done`` of ``total`` (None: not known) of what."""
+
+    done: int
+    total: int | None
+    what: str
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """One run of a command. `status` is its exit code; `said` its last lines on stderr; `printed` the start of what it
+    printed. Times are seconds UTC."""
+
+    id: str
+    title: str
+    arguments: list[str]
+    by: str
+    state: State = "waiting"
+    created: float = 0.0
+    started: float | None = None
+    ended: float | None = None
+    status: int | None = None
+    progress: Step | None = None
+    said: list[str] = []
+    printed: str = ""
+
+
+class Jobs:
+    """Runs jobs, one after the other; `most` may wait. Safe between threads."""
+
+    def __init__(self, store: Path, *, most: int = 20, say: Callable[[str], None] = lambda text: None) -> None:
+        self._store = store
+        self._most = most
+        self._say = say
+        self._guard = threading.Condition()
+        self._jobs: dict[str, Job] = {}
+        self._queue: deque[str] = deque()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._worker: threading.Thread | None = None
+
+    def start(self, title: str, arguments: Sequence[str], by: str) -> Job:
+        """Put a command in the queue: its words without ``--store`` and ``--json``, which are added.
+
+        Raises:
+            UsageError: too many are waiting.
+        """
+        with self._guard:
+            if self._closed or len(self._queue) >= self._most:
+                raise UsageError(f"{len(self._queue)} jobs are waiting", hint="wait for one to end, or cancel one")
+            job = Job(id=secrets.token_hex(6), title=title, arguments=list(arguments), by=by, created=time.time())
+            self._jobs[job.id] = job
+            self._queue.append(job.id)
+            for old in [j for j in self._jobs.values() if j.ended is not None][: max(len(self._jobs) - KEPT, 0)]:
+                del self._jobs[old.id]
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="jobs", daemon=True)
+                self._worker.start()
+            self._guard.notify_all()
+            return msgspec.structs.replace(job)
+
+    def all(self) -> list[Job]:
+        """Every job, newest first."""
+        with self._guard:
+            return [msgspec.structs.replace(j) for j in reversed(self._jobs.values())]
+
+    def running(self) -> list[Job]:
+        """Those that wait or run."""
+        with self._guard:
+            return [msgspec.structs.replace(j) for j in self._jobs.values() if j.state in ("waiting", "running")]
+
+    def get(self, ident: str) -> Job | None:
+        """A job by its id."""
+        with self._guard:
+            found = self._jobs.get(ident)
+            return None if found is None else msgspec.structs.replace(found)
+
+    def wait(self, ident: str, timeout: float) -> Job | None:
+        """A job when it has ended, or as it is after `timeout` seconds."""
+        until = time.monotonic() + timeout
+        with self._guard:
+            while (job := self._jobs.get(ident)) is not None and job.ended is None:
+                left = until - time.monotonic()
+                if left <= 0 or not self._guard.wait(left):
+                    break
+            return None if job is None else msgspec.structs.replace(job)
+
+    def cancel(self, ident: str) -> bool:
+        """Stop a job, or take it out of the queue; False when it has ended or is not known."""
+        with self._guard:
+            job = self._jobs.get(ident)
+            if job is None or job.ended is not None:
+                return False
+            waiting = job.state == "waiting"
+            job.state = "cancelled"
+            if waiting:
+                self._queue.remove(ident)
+                job.ended = time.time()
+                self._guard.notify_all()
+                return True
+            process = self._process
+        if process is not None:
+            _stop(process)
+        return True
+
+    def close(self) -> None:
+        """Stop what runs, and take no more."""
+        with self._guard:
+            self._closed = True
+            self._queue.clear()
+            process = self._process
+            for job in self._jobs.values():
+                if job.ended is None:
+                    job.state = "cancelled"
+            self._guard.notify_all()
+        if process is not None:
+            _stop(process)
+        if self._worker is not None:
+            self._worker.join(_STOP_S * 2)
+
+    def _work(self) -> None:
+        while True:
+            with self._guard:
+                while not self._queue and not self._closed:
+                    self._guard.wait()
+                if self._closed:
+                    return
+                job = self._jobs[self._queue.popleft()]
+                job.state = "running"
+                job.started = time.time()
+            try:
+                self._run(job)
+            except OSError as error:
+                self._end(job, None, f"it could not be started: {error}")
+
+    def _run(self, job: Job) -> None:
+        command = [sys.executable, "-c", "from seatrial.cli import main; main()", *job.arguments]
+        command += ["--store", str(self._store), "--json"]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, PROGRESS: "lines"},
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with self._guard:
+            self._process = process
+            cancelled = job.state == "cancelled"
+        if cancelled or self._closed:
+            _stop(process)
+        printed: list[bytes] = []
+        reader = threading.Thread(target=_drain, args=(process.stdout, printed), daemon=True)
+        reader.start()
+        for line in process.stderr:
+            self._heard(job, line.decode("utf-8", "replace").rstrip())
+        status = process.wait()
+        reader.join(_STOP_S)
+        process.stdout.close()
+        process.stderr.close()
+        with self._guard:
+            self._process = None
+            job.printed = b"".join(printed).decode("utf-8", "replace")
+        self._end(job, status)
+
+    def _heard(self, job: Job, line: str) -> None:
+        try:
+            step = msgspec.json.decode(line, type=Step)
+        except msgspec.DecodeError:
+            step = None
+        with self._guard:
+            if step is not None:
+                job.progress = step
+            elif line:
+                job.said = [*job.said, line[:500]][-SAID:]
+
+    def _end(self, job: Job, status: int | None, said: str = "") -> None:
+        with self._guard:
+            job.status = status
+            job.ended = time.time()
+            if said:
+                job.said = [*job.said, said]
+            if job.state != "cancelled":
+                # 1 is a finding and 3 an answer that is not decided: the command did its work.
+                job.state = "done" if status in (0, 1, 3) and job.printed else "failed"
+            self._guard.notify_all()
+        self._say(f"job {job.title}: {job.state}")
+
+
+_PRINTED = 4 * 1024 * 1024
+
+
+def _drain(stream: object, into: list[bytes]) -> None:
+    held = 0
+    while chunk := stream.read(65536):  # type: ignore[attr-defined]
+        if held < _PRINTED:
+            into.append(chunk)
+        held += len(chunk)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a job with all that it started: it leads a session of its own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return

@@ -1,0 +1,130 @@
+"""The JSON API behind the pages, and the OpenAPI document that describes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import JSONResponse, Response
+
+from seatrial.canon import canonical
+from seatrial.errors import InputError
+from seatrial.server.index import FACETS
+from seatrial.server.openapi import document
+from seatrial.server.pages.jobs import begin
+from seatrial.server.pages.sessions import query_of
+from seatrial.server.site import Asked, Page
+from seatrial.server.traces import CHUNK
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(canonical(value), status, media_type="application/json")
+
+
+def about(asked: Asked) -> Response:
+    """The page that tells about the API."""
+    return asked.page("api.html", document=document(), serving=asked.site.serving)
+
+
+def openapi(asked: Asked) -> Response:
+    """The OpenAPI document."""
+    return JSONResponse(document())
+
+
+def version(asked: Asked) -> Response:
+    """Which state of the store is shown; cheap to ask often, with its tag."""
+    now = asked.store.data_version
+    tag = f'"{now}"'
+    if asked.request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    answer = _json({"data_version": now})
+    answer.headers["etag"] = tag
+    return answer
+
+
+def sessions(asked: Asked) -> Response:
+    """Sessions that fit, one page of them, and the counts of each facet."""
+    snapshot = asked.site.index.current()
+    offset = asked.number("offset", 0)
+    limit = asked.number("limit", 50, least=1, most=500)
+    found = snapshot.find(query_of(asked), offset, limit)
+    facets = {name: {value: n for value, n, _ in found.facets[name]} for name in FACETS}
+    return _json(
+        {
+            "data_version": snapshot.data_version,
+            "total": found.total,
+            "offset": offset,
+            "sessions": found.rows,
+            "facets": facets,
+            "withheld": snapshot.withheld,
+        }
+    )
+
+
+def session(asked: Asked) -> Response:
+    """A session without its steps, with its signals."""
+    ident = asked.text("id")
+    asked.site.index.shown(ident)
+    asked.site.saw(asked, ident)
+    shown = asked.site.sessions.get(ident)
+    trace = msgspec.to_builtins(msgspec.structs.replace(shown.trace, steps=()))
+    return _json({"session": trace, "n_steps": len(shown.trace.steps), "signals": shown.signals})
+
+
+def steps(asked: Asked) -> Response:
+    """Steps of a session by position."""
+    ident = asked.text("id")
+    asked.site.index.shown(ident)
+    asked.site.saw(asked, ident)
+    shown = asked.site.sessions.get(ident)
+    first = asked.number("from", 0)
+    last = min(asked.number("to", first + CHUNK), first + 500)
+    return _json({"total": len(shown.trace.steps), "from": first, "steps": shown.trace.steps[first:last]})
+
+
+def results(asked: Asked) -> Response:
+    """Stored results, newest first."""
+    return _json({"results": asked.store.results(asked.text("kind") or None)})
+
+
+def result(asked: Asked) -> Response:
+    """One stored result with the envelope that its command printed."""
+    return _json(asked.store.result(asked.text("id")))
+
+
+def jobs(asked: Asked) -> Response:
+    """Every job, newest first."""
+    return _json({"jobs": asked.site.jobs.all()})
+
+
+def start(asked: Asked) -> Response:
+    """Start a job."""
+    given = {k: v for k, v in asked.body.items() if isinstance(v, str)}
+    return _json(begin(asked, given.get("what", ""), given), 202)
+
+
+def cancel(asked: Asked) -> Response:
+    """Stop a job."""
+    ident = asked.body.get("job")
+    job = asked.site.jobs.get(ident) if isinstance(ident, str) else None
+    if job is None:
+        raise InputError("there is no such job")
+    stopped = asked.site.jobs.cancel(job.id)
+    if stopped:
+        asked.did("cancelled", about=job.title)
+    return _json({"cancelled": stopped})
+
+
+PAGES = (
+    Page("/api", about),
+    Page("/api/openapi.json", openapi, kind="api"),
+    Page("/api/version", version, kind="api"),
+    Page("/api/sessions", sessions, kind="api"),
+    Page("/api/session", session, kind="api"),
+    Page("/api/session/steps", steps, kind="api"),
+    Page("/api/results", results, kind="api"),
+    Page("/api/result", result, kind="api"),
+    Page("/api/jobs", jobs, kind="api"),
+    Page("/api/jobs/start", start, "admin", ("POST",), "api"),
+    Page("/api/jobs/cancel", cancel, "admin", ("POST",), "api"),
+)

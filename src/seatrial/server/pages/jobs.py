@@ -1,0 +1,79 @@
+"""Long work: starting it, watching it, stopping it; and the log of who saw what."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from seatrial.errors import InputError, UsageError
+from seatrial.server.jobs import Job
+from seatrial.server.site import Asked, Page
+
+RANKINGS = ("auto", "outcome", "signals", "confirmed_success", "praise_over_complaint", "steerability",
+            "command_recovery", "no_tool_hallucination")  # fmt: skip
+THEN = {"rank": "/", "drift": "/drift", "signals": "/sessions"}
+"""Where a job's result is shown."""
+
+
+def jobs(asked: Asked) -> Response:
+    """The table of jobs."""
+    every = asked.site.jobs.all()
+    busy = any(j.state in ("waiting", "running") for j in every)
+    return asked.page("jobs.html", jobs=every, busy=busy, outcomes=RANKINGS, then=then)
+
+
+def then(job: Job) -> str:
+    """Where to look at what a job made."""
+    return THEN.get(job.arguments[0], "") if job.state == "done" else ""
+
+
+def start(asked: Asked) -> Response:
+    """Start one of the jobs that the forms offer: nothing else can be started from a page."""
+    job = begin(asked, asked.form.get("what", ""), asked.form)
+    return asked.back("/jobs", started=job.id)
+
+
+def begin(asked: Asked, what: str, given: dict[str, str]) -> Job:
+    """Put a command into the queue, by its name and a few checked values.
+
+    Raises:
+        UsageError: there is no such job, or a value does not fit.
+    """
+    if what == "rank":
+        outcome = given.get("outcome", "auto")
+        if outcome not in RANKINGS:
+            raise UsageError(f"there is no outcome {outcome!r}", hint=f"one of: {', '.join(RANKINGS)}")
+        title, arguments = "Rank the models", ["rank", "--outcome", outcome]
+    elif what == "drift":
+        title, arguments = "Look for drift", ["drift"]
+    elif what == "signals":
+        title, arguments = "Find signals", ["signals"]
+    elif what == "verify":
+        title, arguments = "Verify the store", ["verify"]
+    else:
+        raise UsageError(f"there is no job {what[:40]!r}", hint="one of: rank, signals, drift, verify")
+    asked.did("started", about=title)
+    return asked.site.jobs.start(title, arguments, asked.who.name)
+
+
+def cancel(asked: Asked) -> Response:
+    """Stop a job."""
+    ident = asked.form.get("job", "")
+    job = asked.site.jobs.get(ident)
+    if job is None:
+        raise InputError("there is no such job")
+    if asked.site.jobs.cancel(ident):
+        asked.did("cancelled", about=job.title)
+    return asked.back("/jobs")
+
+
+def audit(asked: Asked) -> Response:
+    """Who saw and did what."""
+    return asked.page("audit.html", entries=asked.store.audit.newest(500))
+
+
+PAGES = (
+    Page("/jobs", jobs),
+    Page("/jobs/start", start, "admin", ("POST",)),
+    Page("/jobs/cancel", cancel, "admin", ("POST",)),
+    Page("/audit", audit, "admin"),
+)

@@ -1,0 +1,157 @@
+"""The leaderboard, and why a model is where it is: from a place to the sentence that caused it."""
+
+from __future__ import annotations
+
+import itertools
+
+import msgspec
+from starlette.responses import Response
+
+from seatrial.errors import InputError
+from seatrial.records import ModelRow, Ranking
+from seatrial.report import chapters, words
+from seatrial.report.chapters import answer
+from seatrial.server import movers, stored
+from seatrial.server.site import Asked, Page
+from seatrial.store import ResultHead
+
+_SHOWN_SECTIONS = ("dimensions", "signals", "repeats", "types")
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two neighbours of the ranking: why is `below` below `above`? `apart`: their rank intervals do not overlap."""
+
+    above: ModelRow
+    below: ModelRow
+    against: list[movers.Mover]
+    sentence: movers.Sentence | None
+    apart: bool
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored ranking: the whole one, and the part of it that is looked at."""
+
+    head: ResultHead
+    whole: Ranking
+    part: Ranking
+    task_type: str
+    types: list[str]
+
+
+def chosen(asked: Asked) -> Chosen | None:
+    """The ranking that the address names, the newest where it names none; None where there is none."""
+    heads = asked.store.results("rank")
+    head = stored.choose(heads, asked.text("result"))
+    if head is None:
+        return None
+    whole = stored.ranking(stored.read(asked.store, head))
+    parts = whole.by.get("task_type", {})
+    wanted = asked.text("type")
+    return Chosen(
+        head=head,
+        whole=whole,
+        part=parts.get(wanted, whole),
+        task_type=wanted if wanted in parts else "",
+        types=list(parts),
+    )
+
+
+def leaderboard(asked: Asked) -> Response:
+    """The first page."""
+    snapshot = asked.site.index.current()
+    heads = asked.store.results("rank")
+    found = chosen(asked)
+    if found is None:
+        return asked.page("empty_leaderboard.html", sessions=snapshot.frame.height, data_version=snapshot.data_version)
+    ranking = found.part
+    rows = answer.ordered(ranking)
+    pairs = [_pair(asked, found, a, b) for a, b in itertools.pairwise(rows) if a.rank and b.rank][:4]
+    plan = [s for s in chapters.ranking(ranking) if s.key not in ("verdict", "models")]
+    return asked.page(
+        "leaderboard.html",
+        found=found,
+        heads=heads,
+        ranking=ranking,
+        rows=rows,
+        pairs=pairs,
+        sentences=answer.summary(ranking),
+        notes=answer.reasons(ranking, rows),
+        forest=answer.forest(ranking, rows) if any(m.net_improvement for m in rows) else None,
+        verdict=answer.verdict(ranking),
+        verdict_name=words.VERDICT_NAME[ranking.design.verdict],
+        verdict_means=words.VERDICT_MEANS[ranking.design.verdict],
+        caveats=[words.sentence(text) for text in ranking.design.caveats],
+        unit=words.outcome_unit(ranking),
+        outcome=words.signal_name(ranking.outcome),
+        more=plan,
+        data_version=snapshot.data_version,
+        old=found.head.data_version not in (None, snapshot.data_version),
+        value=movers.value,
+    )
+
+
+def _pair(asked: Asked, found: Chosen, above: ModelRow, below: ModelRow) -> Pair:
+    against = movers.against(movers.movers(below, above))
+    sentence = None
+    if against:
+        snapshot = asked.site.index.current()
+        for mover in against:
+            seen = movers.behind(
+                asked.store, snapshot, found.whole, below.model, mover.key, task_type=found.task_type, most=1
+            )
+            if seen.sentences:
+                sentence = movers.in_context(asked.store, seen.sentences)[0]
+                break
+    apart = above.rank is not None and below.rank is not None and above.rank.high < below.rank.low
+    if sentence is not None:
+        asked.site.saw(asked, sentence.session)
+    return Pair(above=above, below=below, against=against, sentence=sentence, apart=apart)
+
+
+def why(asked: Asked) -> Response:
+    """Why is this model here?"""
+    found = chosen(asked)
+    model = asked.text("model")
+    rows = [] if found is None else answer.ordered(found.part)
+    mine = next((m for m in rows if m.model == model), None)
+    if found is None or mine is None:
+        raise InputError("no stored ranking has this model", hint="choose one on the leaderboard")
+    others = [m for m in rows if m.model != model and m.signals]
+    wanted = asked.text("against")
+    other = next((m for m in others if m.model == wanted), None) or _neighbour(rows, mine, others)
+    measured = [] if other is None else movers.movers(mine, other)
+    key = asked.text("measure") or next((m.key for m in movers.against(measured, 1)), "")
+    key = key or (measured[0].key if measured else "any_complaint")
+    snapshot = asked.site.index.current()
+    seen = movers.behind(asked.store, snapshot, found.whole, model, key, task_type=found.task_type)
+    sentences = movers.in_context(asked.store, seen.sentences)
+    for session in dict.fromkeys(s.session for s in sentences):
+        asked.site.saw(asked, session)
+    return asked.page(
+        "why.html",
+        found=found,
+        mine=mine,
+        other=other,
+        others=others,
+        measured=measured,
+        key=key,
+        mover=next((m for m in measured if m.key == key), None),
+        seen=seen,
+        sentences=sentences,
+        unit=words.outcome_unit(found.part),
+        outcome=words.signal_name(found.part.outcome),
+        baseline=words.baseline(found.part),
+        value=movers.value,
+        data_version=snapshot.data_version,
+        causal=words.is_causal(found.part),
+    )
+
+
+def _neighbour(rows: list[ModelRow], mine: ModelRow, others: list[ModelRow]) -> ModelRow | None:
+    """The model just above, or below the first."""
+    at = rows.index(mine)
+    above = [m for m in rows[:at] if m in others]
+    return above[-1] if above else next((m for m in rows[at + 1 :] if m in others), None)
+
+
+PAGES = (Page("/", leaderboard), Page("/why", why))

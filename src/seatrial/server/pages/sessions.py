@@ -1,0 +1,233 @@
+"""Sessions: a list with facets and search over all of them, one session step by step, and pieces of it."""
+
+from __future__ import annotations
+
+import time
+from typing import cast
+
+import msgspec
+import polars as pl
+from starlette.responses import Response
+
+from seatrial.errors import InputError
+from seatrial.server.index import FACETS, ORDERS, SIGNS, Order, Query, Snapshot
+from seatrial.server.rendering import prose
+from seatrial.server.site import Asked, Page
+from seatrial.server.traces import CHUNK, PIECE, field_text
+from seatrial.store import Store
+
+PER_PAGE = 50
+_SEARCH_S = 1.5
+_SEARCH_HITS = 50
+FACET_NAMES = {
+    "model": "Model",
+    "harness": "Harness",
+    "type": "Kind of task",
+    "outcome": "Recorded outcome",
+    "format": "Source format",
+}
+SIGN_NAMES = {
+    "complaint": "a complaint",
+    "correction": "a correction",
+    "error": "a failed command",
+    "praise": "praise",
+    "confirmation": "a confirmation",
+}
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a session where the words stand."""
+
+    session: str
+    step: int
+    field: str
+    left: str
+    found: str
+    right: str
+
+
+class Searched(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look into the texts found; `after` is where to go on, None at the end."""
+
+    hits: list[Hit]
+    read: int
+    of: int
+    after: int | None
+
+
+def query_of(asked: Asked) -> Query:
+    """The query in the address."""
+    given = asked.request.query_params
+    order = given.get("order", "newest")
+    agents = given.get("agents", "main")
+    return Query(
+        words=asked.text("q", most=200),
+        facets={name: [v[:500] for v in given.getlist(name)[:50]] for name in FACETS if given.getlist(name)},
+        signs=[s for s in given.getlist("with") if s in SIGNS],
+        agents="sub" if agents == "sub" else "all" if agents == "all" else "main",
+        order=cast("Order", order) if order in ORDERS else "newest",
+    )
+
+
+def listing(asked: Asked) -> Response:
+    """The list."""
+    snapshot = asked.site.index.current()
+    query = query_of(asked)
+    page = asked.number("page", 1, least=1, most=1_000_000)
+    found = snapshot.find(query, (page - 1) * PER_PAGE, PER_PAGE)
+    text = asked.text("text", most=200).strip()
+    searched = None
+    if text:
+        after = asked.number("after", 0)
+        searched = search(asked.store, snapshot, query, text, after)
+        for session in dict.fromkeys(h.session for h in searched.hits):
+            asked.site.saw(asked, session)
+    pages = max(1, -(-found.total // PER_PAGE))
+    return asked.page(
+        "sessions.html",
+        snapshot=snapshot,
+        query=query,
+        found=found,
+        page=page,
+        pages=pages,
+        per_page=PER_PAGE,
+        orders=ORDERS,
+        facet_names=FACET_NAMES,
+        sign_names=SIGN_NAMES,
+        text=text,
+        searched=searched,
+        same=[(k, v) for k, v in asked.request.query_params.multi_items() if k not in ("page", "after")],
+        data_version=snapshot.data_version,
+    )
+
+
+def search(store: Store, snapshot: Snapshot, query: Query, text: str, after: int) -> Searched:
+    """Look for words in the texts of the sessions that a query finds, in its order, for a second or so."""
+    ids = snapshot.ids(query)
+    wanted = text.casefold()
+    until = time.monotonic() + _SEARCH_S
+    hits: list[Hit] = []
+    at = min(after, len(ids))
+    while at < len(ids) and len(hits) < _SEARCH_HITS and time.monotonic() < until:
+        batch = ids[at : at + 32]
+        blobs = store.blobs_of(batch)
+        for session in batch:
+            at += 1
+            blob = blobs.get(session)
+            if blob is None:
+                continue
+            hits += _hits(store, session, blob, wanted)
+            if len(hits) >= _SEARCH_HITS or time.monotonic() > until:
+                break
+    return Searched(hits=hits, read=at - min(after, len(ids)), of=len(ids), after=at if at < len(ids) else None)
+
+
+def _hits(store: Store, session: str, blob: str, wanted: str, most: int = 3) -> list[Hit]:
+    out: list[Hit] = []
+    for step in store.trace_of(blob).steps:
+        texts = [("text", step.text), *((f"results.{i}", r.text) for i, r in enumerate(step.results))]
+        for field, body in texts:
+            at = body.casefold().find(wanted)
+            if at < 0:
+                continue
+            end = at + len(wanted)
+            out.append(
+                Hit(
+                    session=session,
+                    step=step.index,
+                    field=field,
+                    left=body[max(at - 60, 0) : at],
+                    found=body[at:end],
+                    right=body[end : end + 80],
+                )
+            )
+            if len(out) == most:
+                return out
+    return out
+
+
+def session(asked: Asked) -> Response:
+    """One session: a window of its steps around the one that is asked for, and the way to all others."""
+    ident = asked.text("id")
+    asked.site.index.shown(ident)
+    asked.site.saw(asked, ident)
+    shown = asked.site.sessions.get(ident)
+    snapshot = asked.site.index.current()
+    total = len(shown.trace.steps)
+    wanted = asked.text("step")
+    at = shown.position(asked.number("step", 0)) if wanted else 0
+    first = at - at % CHUNK
+    chunks = [(a, min(a + CHUNK, total)) for a in range(0, total, CHUNK)]
+    fates = {f: sum(s.fate == f for s in shown.signals) for f in ("kept", "merged", "dropped")}
+    return asked.page(
+        "session.html",
+        id=ident,
+        trace=shown.trace,
+        row=snapshot.row(ident),
+        signals=shown.signals,
+        fates=fates,
+        chunks=chunks,
+        first=first,
+        views=shown.window(first, min(first + CHUNK, total)),
+        total=total,
+        target=shown.trace.steps[at].index if wanted and total else None,
+        last_index=shown.trace.steps[-1].index if total else 0,
+        chunk=CHUNK,
+        piece=PIECE,
+        overview=shown.overview(),
+        children=_children(snapshot, ident),
+        extracted=bool(shown.signals) or _was_extracted(asked.store, ident),
+        data_version=snapshot.data_version,
+    )
+
+
+def _children(snapshot: Snapshot, ident: str) -> list[dict[str, object]]:
+    return snapshot.frame.filter(pl.col("parent") == ident).select("session", "arm", "steps").head(50).to_dicts()
+
+
+def _was_extracted(store: Store, ident: str) -> bool:
+    rows = store.table("outcomes", ordered=False).filter(pl.col("session") == ident).select("session")
+    return rows.head(1).collect().height > 0
+
+
+def steps(asked: Asked) -> Response:
+    """Some steps of a session, to be put into its page."""
+    ident = asked.text("id")
+    asked.site.index.shown(ident)
+    asked.site.saw(asked, ident)
+    shown = asked.site.sessions.get(ident)
+    first = asked.number("from", 0)
+    last = min(asked.number("to", first + CHUNK), first + 4 * CHUNK, len(shown.trace.steps))
+    return asked.page("_steps.html", id=ident, views=shown.window(first, last), piece=PIECE, target=None)
+
+
+def text(asked: Asked) -> Response:
+    """A piece of one text of a step, as markup to be put into the page, or alone on a page."""
+    ident = asked.text("id")
+    asked.site.index.shown(ident)
+    asked.site.saw(asked, ident)
+    shown = asked.site.sessions.get(ident)
+    index = asked.number("step", 0)
+    if index not in shown.places:
+        raise InputError(f"the session has no step {index}")
+    step = shown.trace.steps[shown.places[index]]
+    field = asked.text("field")
+    body = field_text(step, field)
+    at = asked.number("from", 0, most=len(body))
+    piece = body[at : at + PIECE]
+    after = at + len(piece)
+    if asked.text("alone") == "no":
+        answer = Response(str(prose(piece)), media_type="text/html")
+        answer.headers["x-next"] = str(after if after < len(body) else "")
+        return answer
+    return asked.page(
+        "text.html", id=ident, step=index, field=field, piece=piece, at=at, after=after, total=len(body), size_of=PIECE
+    )
+
+
+PAGES = (
+    Page("/sessions", listing),
+    Page("/session", session),
+    Page("/session/steps", steps),
+    Page("/session/text", text),
+)

@@ -1,0 +1,266 @@
+// What needs a script: keys, live news, and steps that are fetched as they come into view. All pages work without it.
+"use strict";
+(() => {
+  const one = (selector, within = document) => within.querySelector(selector);
+  const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
+  document.documentElement.classList.add("js");
+
+  // Menu on narrow screens
+  const menu = one(".menu");
+  if (menu) {
+    menu.hidden = false;
+    menu.addEventListener("click", () => {
+      const open = one(".side").classList.toggle("open");
+      menu.setAttribute("aria-expanded", String(open));
+    });
+  }
+  // A choice that is sent at once
+  all("[data-submit]").forEach((field) => field.addEventListener("change", () => field.form.requestSubmit()));
+  const browse = one("[data-live-form]");
+  if (browse) {
+    browse.addEventListener("change", (event) => {
+      if (event.target.matches("input[type=checkbox], input[type=radio], select")) browse.requestSubmit();
+    });
+    browse.addEventListener("submit", () => all("input[type=search]", browse).forEach((f) => { f.disabled = !f.value; }));
+    window.addEventListener("pageshow", () => all("input[type=search]", browse).forEach((f) => { f.disabled = false; }));
+  }
+  if (window.matchMedia("(min-width: 901px)").matches) all("[data-wide-open]").forEach((d) => { d.open = true; });
+  // A question before what cannot be undone
+  all("[data-ask]").forEach((form) => form.addEventListener("submit", (event) => {
+    if (!window.confirm(form.dataset.ask)) event.preventDefault();
+  }));
+
+  // Keys
+  const keys = one("#keys");
+  const typing = (target) => target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
+  const handlers = new Map();
+  handlers.set("?", () => keys.showModal());
+  handlers.set("/", () => { const field = one("[data-search], input[type=search]"); if (field) field.focus(); else return false; });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || keys.open || typing(event.target)) return;
+    const handler = handlers.get(event.key);
+    if (handler && handler(event) !== false) event.preventDefault();
+  });
+
+  // The list of sessions
+  const rows = all("[data-row]");
+  if (rows.length) {
+    const move = (by) => {
+      const at = rows.indexOf(document.activeElement);
+      rows[Math.min(Math.max(at + by, 0), rows.length - 1)].focus();
+    };
+    handlers.set("j", () => move(1));
+    handlers.set("k", () => move(-1));
+  }
+
+  // News of the store
+  let shown = document.body.dataset.version;
+  const news = one("[data-new]");
+  if (news && shown) {
+    news.querySelector("a").href = location.href;
+    let tag = "";
+    const look = async () => {
+      if (document.hidden) return;
+      try {
+        const answer = await fetch("/api/version", { headers: tag ? { "If-None-Match": tag } : {} });
+        if (answer.status !== 200) return;
+        tag = answer.headers.get("etag") || "";
+        const now = await answer.json();
+        if (now.data_version === shown) return;
+        // Whoever is in the middle of something is told; nobody else is kept waiting.
+        if (!document.activeElement || document.activeElement === document.body) await refresh();
+        else one("[data-new]").hidden = false;
+      } catch { /* the server is away: look again later */ }
+    };
+    const refresh = async () => {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of [".head", ".results"]) {
+        const old = one(part), made = one(part, fresh);
+        if (old && made) old.replaceWith(document.adoptNode(made));
+      }
+      document.body.dataset.version = fresh.body.dataset.version;
+      shown = fresh.body.dataset.version;
+    };
+    const tick = () => look().finally(() => window.setTimeout(tick, 2000));
+    window.setTimeout(tick, 1500);
+  }
+
+  // The rest of a long text
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("[data-rest]");
+    if (!link) return;
+    event.preventDefault();
+    const at = new URL(link.href);
+    at.searchParams.set("alone", "no");
+    link.setAttribute("aria-busy", "true");
+    const answer = await fetch(at);
+    if (!answer.ok) { location.href = link.href; return; }
+    const piece = document.createElement("div");
+    piece.className = "text";
+    piece.dir = "auto";
+    piece.innerHTML = await answer.text();
+    const rest = link.closest(".rest");
+    rest.before(piece);
+    const next = answer.headers.get("x-next");
+    if (next) {
+      const url = new URL(link.href);
+      url.searchParams.set("from", next);
+      link.href = url;
+      link.textContent = "more";
+      link.removeAttribute("aria-busy");
+    } else rest.remove();
+  });
+
+  // Steps
+  const steps = one("[data-steps]");
+  if (steps) {
+    const chunks = all(".chunk", steps);
+    const id = steps.dataset.id;
+    const guess = 118;
+    const loads = new Map();
+    const hold = (chunk) => { chunk.style.height = (Number(chunk.dataset.to) - Number(chunk.dataset.from)) * guess + "px"; };
+    const load = (chunk) => {
+      if (!chunk.classList.contains("wait")) return Promise.resolve();
+      if (!loads.has(chunk)) {
+        const url = "/session/steps?" + new URLSearchParams({ id, from: chunk.dataset.from, to: chunk.dataset.to });
+        loads.set(chunk, fetch(url).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status))).then((text) => {
+          chunk.innerHTML = text;
+          chunk.classList.remove("wait");
+          chunk.style.height = "";
+        }).finally(() => loads.delete(chunk)));
+      }
+      return loads.get(chunk);
+    };
+    const drop = (chunk) => {
+      chunk.style.height = chunk.offsetHeight + "px";
+      chunk.classList.add("wait");
+      chunk.replaceChildren();
+    };
+    chunks.filter((c) => c.classList.contains("wait")).forEach(hold);
+    const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
+      if (entry.isIntersecting) {
+        load(entry.target).catch(() => {});
+        const at = chunks.indexOf(entry.target);
+        chunks.forEach((c, i) => { if (Math.abs(i - at) > 30 && !c.classList.contains("wait")) drop(c); });
+      }
+    }), { rootMargin: "1400px 0px" });
+
+    const settle = (element) => {
+      element.scrollIntoView({ block: "start" });
+      window.requestAnimationFrame(() => element.scrollIntoView({ block: "start" }));
+    };
+    const show = async (index, anchor) => {
+      const chunk = chunks.find((c) => Number(c.dataset.first) <= index && index <= Number(c.dataset.last)) || chunks[chunks.length - 1];
+      await load(chunk);
+      let step = document.getElementById("s" + index);
+      if (!step) step = all(".step", chunk).filter((s) => Number(s.dataset.step) <= index).pop() || one(".step", chunk);
+      if (!step) return null;
+      const place = (anchor && document.getElementById(anchor)) || step;
+      const fold = place.closest("details");
+      if (fold) fold.open = true;
+      all(".step.target").forEach((s) => s.classList.remove("target"));
+      step.classList.add("target");
+      settle(step);
+      step.focus({ preventScroll: true });
+      all("mark.ev.here").forEach((m) => m.classList.remove("here"));
+      if (place !== step) { place.classList.add("here"); place.scrollIntoView({ block: "center" }); }
+      all(".strip .b").forEach((b, i, list) => {
+        const next = list[i + 1];
+        b.classList.toggle("here", Number(b.dataset.step) <= index && (!next || index < Number(next.dataset.step)));
+      });
+      return step;
+    };
+    const current = () => {
+      const focused = document.activeElement && document.activeElement.closest(".step");
+      if (focused) return focused;
+      const target = one(".step.target");
+      if (target) return target;
+      return all(".step", steps).find((s) => s.getBoundingClientRect().bottom > 40) || null;
+    };
+    const move = async (by) => {
+      const here = current();
+      if (!here) return;
+      if (!here.classList.contains("target") && document.activeElement !== here && by > 0 && here.getBoundingClientRect().top >= 0) {
+        await show(Number(here.dataset.step));
+        return;
+      }
+      const list = all(".step", steps);
+      let next = list[list.indexOf(here) + by];
+      const chunk = here.closest(".chunk");
+      if (!next || next.closest(".chunk") !== chunk) {
+        const beside = chunks[chunks.indexOf(chunk) + by];
+        if (!beside) return;
+        await load(beside);
+        const inside = all(".step", beside);
+        next = by > 0 && one(".step:last-of-type", chunk) === here ? inside[0] : by < 0 && one(".step", chunk) === here ? inside[inside.length - 1] : next;
+      }
+      if (next) await show(Number(next.dataset.step));
+    };
+    const signals = all("[data-signal]");
+    let signal = -1;
+    const toSignal = (at) => {
+      if (at < 0 || at >= signals.length) return;
+      signal = at;
+      signals.forEach((s, i) => s.classList.toggle("here", i === at));
+      show(Number(signals[at].dataset.step), signals[at].dataset.signal);
+    };
+    signals.forEach((link, at) => link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      toSignal(at);
+    }));
+    handlers.set("j", () => { move(1); });
+    handlers.set("k", () => { move(-1); });
+    handlers.set("n", () => toSignal(signal + 1));
+    handlers.set("p", () => toSignal(signal < 0 ? signals.length - 1 : signal - 1));
+    handlers.set("g", () => { one("[data-goto]").focus(); one("[data-goto]").select(); });
+    handlers.set("e", () => {
+      const here = current();
+      if (!here) return;
+      const folds = all("details", here);
+      const open = folds.some((d) => !d.open);
+      folds.forEach((d) => { d.open = open; });
+    });
+    handlers.set("Home", () => { show(Number(chunks[0].dataset.first)); });
+    handlers.set("End", () => { show(Number(chunks[chunks.length - 1].dataset.last)); });
+    one(".goto").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const wanted = Number(one("[data-goto]").value);
+      if (Number.isFinite(wanted)) show(wanted);
+    });
+    all(".strip .b").forEach((b) => b.addEventListener("click", () => show(Number(b.dataset.step))));
+    const begin = async () => {
+      const anchor = location.hash.slice(1);
+      if (steps.dataset.target) await show(Number(steps.dataset.target), anchor);
+      else if (/^s\d+$/.test(anchor)) await show(Number(anchor.slice(1)));
+      chunks.forEach((chunk) => near.observe(chunk));
+    };
+    begin();
+  }
+
+  // Jobs
+  const jobs = one("[data-jobs]");
+  if (jobs) {
+    const look = async () => {
+      try {
+        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+        if (answer.ok) {
+          const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+          const made = one("[data-jobs]", fresh);
+          const open = all("details[open]", one("[data-jobs]")).map((d) => d.id);
+          const focused = document.activeElement && document.activeElement.id;
+          one("[data-jobs]").replaceWith(document.adoptNode(made));
+          open.forEach((o) => { const d = document.getElementById(o); if (d) d.open = true; });
+          const again = focused && document.getElementById(focused);
+          if (again) again.focus();
+          const done = made.dataset.then;
+          if (done) { location.href = done; return; }
+        }
+      } catch { /* look again */ }
+      if (one("[data-jobs]").dataset.jobs === "busy") window.setTimeout(look, 1000);
+    };
+    if (jobs.dataset.jobs === "busy") window.setTimeout(look, 800);
+  }
+})();

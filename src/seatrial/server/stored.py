@@ -1,0 +1,52 @@
+"""Stored results to the records that they were made from; one that another version made is said to be so."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from seatrial.errors import UsageError
+from seatrial.records import Ranking
+from seatrial.store import ResultHead, Store, StoredResult
+
+T = TypeVar("T")
+
+
+def choose(heads: list[ResultHead], wanted: str) -> ResultHead | None:
+    """The result that is asked for; the newest where none is, or there is no such one."""
+    return next((h for h in heads if h.id == wanted), heads[0] if heads else None)
+
+
+def read(store: Store, head: ResultHead) -> StoredResult:
+    """A result with its envelope."""
+    return store.result(head.id)
+
+
+def as_record(result: StoredResult, kind: type[T], within: str | None = None) -> T:
+    """What a result holds, as a record.
+
+    Raises:
+        UsageError: another version of seatrial made it, and it does not fit any more.
+    """
+    held: Any = result.envelope.get("result")
+    if within is not None and isinstance(held, dict):
+        held = held.get(within)
+    try:
+        return msgspec.convert(held, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"this result was made by seatrial {result.envelope.get('seatrial')} and cannot be shown: {error}",
+            hint="run its command again",
+        ) from error
+
+
+def is_ranking(result: StoredResult) -> bool:
+    """Whether it ranks models (``rank --plan`` only plans)."""
+    held = result.envelope.get("result")
+    return isinstance(held, dict) and "models" in held and "design" in held
+
+
+def ranking(result: StoredResult) -> Ranking:
+    """A ranking."""
+    return as_record(result, Ranking)
