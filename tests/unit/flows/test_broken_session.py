@@ -26,7 +26,8 @@ def store(tmp_path: Path) -> Store:
     folder = tmp_path / "logs"
     folder.mkdir()
     for name in ("aaaa", "bbbb", "cccc"):
-        said = '{"role":"assistant","model":"m","id":"%s","content":[{"type":"text","text":"Done."}]}' % name
+        message = '{"role":"assistant","model":"m","id":"ID","content":[{"type":"text","text":"Done."}]}'
+        said = message.replace("ID", name)
         rows = [("user", '{"role":"user","content":"fix the parser"}'), ("assistant", said)]
         text = "".join(LINE.format(who=who, name=name, i=i, message=m) for i, (who, m) in enumerate(rows))
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
