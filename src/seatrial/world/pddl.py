@@ -22,6 +22,8 @@ try:
     from textworld.envs.pddl import logic as pddl
     from textworld.generator.game import EntityInfo
     from textworld.logic import Placeholder, Proposition, Type, Variable
+
+    from seatrial.world.pddl_text import Teller
 except ImportError as error:
     raise MissingExtra("alfworld", "a TextWorld game") from error
 
@@ -72,6 +74,7 @@ class PddlGame:
             info.name = demangler.demangle_alfred_name(info.id)
             info.definite, info.indefinite = "the", "a"
         self._names = names
+        self._teller = Teller(self._logic.grammar, self._state, names)
         self._plain = {k: info.name for k, info in names.items()}
         self._commands: dict[str, str] = {}
         self._moving = {_predicate(e) for a in self._state.task.actions for e in a.effects}
@@ -124,14 +127,14 @@ class PddlGame:
         key = (rule, name, self._state.watched())
         text = self._said.get(key)
         if text is None:
-            text = self._said[key] = self._derive(rule, self._mapping(name) if name else {})
+            text = self._said[key] = self._teller.tell(rule, self._mapping(name) if name else {})
         return text
 
     def _command(self, name: str) -> tuple[str, bool]:
         """The words for an operator, and whether they are the same in every state."""
         template = self._logic.actions[name.split(" ", 1)[0]].template
         asked = set(re.findall(r"(\w+)\(", template))
-        words = self._derive(template, self._mapping(name)) if "[" in template or "#" in template else template
+        words = self._teller.tell(template, self._mapping(name)) if "[" in template or "#" in template else template
         mapping = self._mapping(name)
         for placeholder, variable in mapping.items():
             words = words.replace("{" + placeholder.name + "}", self._plain[variable.name])
@@ -144,16 +147,6 @@ class PddlGame:
             Placeholder(p.name.strip("?"), p.type_name): Variable(a, p.type_name)
             for p, a in zip(parameters, arguments, strict=False)
         }
-
-    def _derive(self, rule: str, mapping: dict[Any, Any]) -> str:
-        context = {
-            "state": self._state,
-            "facts": [],
-            "variables": {ph.name: self._names[v.name] for ph, v in mapping.items()},
-            "mapping": mapping,
-            "entity_infos": self._names,
-        }
-        return str(self._logic.grammar.derive(rule, context))
 
 
 class _State(pddl.PddlState):  # type: ignore[misc]

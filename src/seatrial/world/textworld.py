@@ -60,6 +60,16 @@ class TextWorldGame:
         """`act` alone."""
         return self._box.specs
 
+    @property
+    def won(self) -> bool:
+        """The goal is reached."""
+        return self._won
+
+    @property
+    def feedback(self) -> str:
+        """What the game said last."""
+        return self._feedback
+
     def commands(self) -> tuple[str, ...]:
         """What the game takes now, sorted."""
         return tuple(sorted(_get(self._seen, "admissible_commands") or ()))
