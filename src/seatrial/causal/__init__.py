@@ -12,14 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seatrial.causal.assign import Assigner
+    from seatrial.causal.drifting import drift, new_versions
     from seatrial.causal.power import plan
     from seatrial.causal.ranking import rank
     from seatrial.causal.sampling import sample
     from seatrial.causal.watching import monitor
 
-_WHERE = {"Assigner": "assign", "monitor": "watching", "plan": "power", "rank": "ranking", "sample": "sampling"}
+_WHERE = {
+    "Assigner": "assign",
+    "drift": "drifting",
+    "monitor": "watching",
+    "new_versions": "drifting",
+    "plan": "power",
+    "rank": "ranking",
+    "sample": "sampling",
+}
 
-__all__ = ["Assigner", "monitor", "plan", "rank", "sample"]
+__all__ = ["Assigner", "drift", "monitor", "new_versions", "plan", "rank", "sample"]
 
 
 def __getattr__(name: str) -> Any:

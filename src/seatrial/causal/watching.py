@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from seatrial.errors import UsageError
 from seatrial.records import Ranking
+from seatrial.records.drift import Watched
 from seatrial.stats import confidence_sequence, rho_for
 
 FEWEST_CLUSTERS = 40.0
-
-
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """One model at one look: limits valid at all looks together, or None and why nothing may be claimed."""
-
-    model: str
-    value: float
-    low: float | None
-    high: float | None
-    why: str | None = None
 
 
 def monitor(ranking: Ranking, v_target: float | Mapping[str, float], *, alpha: float = 0.05) -> tuple[Watched, ...]:

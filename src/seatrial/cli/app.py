@@ -30,6 +30,7 @@ from seatrial.cli.store import register as add_store
 from seatrial.cli.suite import register as add_suite
 from seatrial.cli.task import register as add_task
 from seatrial.cli.triage import register as add_triage
+from seatrial.cli.watch import register as add_watch
 from seatrial.cli.weights import register as add_weights
 from seatrial.errors import InfrastructureError, SeatrialError
 
@@ -83,6 +84,7 @@ for add in (
     add_serve,
     add_export,
     add_steward,
+    add_watch,
     add_doctor,
 ):
     add(app)

@@ -93,5 +93,5 @@ def draw_sample(n: int, *, store: str | None, by: tuple[str, ...], seed: int) ->
     for column in by:
         if column not in rows.columns:
             raise UsageError(f"no column {column!r} to sample by", hint=f"columns: {', '.join(rows.columns)}")
-    drawn = causal.sample(rows.select(dict.fromkeys(wanted)), n, strata=by, seed=seed)
+    drawn = causal.sample(rows.select(list(dict.fromkeys(wanted))), n, strata=by, seed=seed)
     return drawn, opened.data_version

@@ -163,7 +163,7 @@ def sample(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> Section:
     """A drawn evaluation set: how many per stratum, with what probability."""
     groups: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
-        groups.setdefault(tuple(str(row[s]) for s in strata), []).append(row["probability"])
+        groups.setdefault(tuple(str(row[s]) for s in strata), []).append(row["inclusion_probability"])
     body = tuple((*(name(part) for part in key), _count(len(p)), f"{min(p):.4g}") for key, p in sorted(groups.items()))
     head = (
         *(Column(head=s.replace("_", " "), name=True) for s in strata),

@@ -1,0 +1,210 @@
+"""`seatrial drift`, `watch`, `mark` and `baseline`: what changed, and could it be chance?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seatrial.cli import output
+from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
+
+if TYPE_CHECKING:
+    from seatrial.records.drift import Drift
+    from seatrial.store import Store
+
+DrawsOption = Annotated[int, typer.Option(min=999, help="Draws of the permutation tests.")]
+EngineOption = Annotated[
+    str, typer.Option(metavar="URL", help="Where signals are extracted: local, ray, or ray://HOST:PORT.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command("drift")(drift)
+    app.command("watch")(watch)
+    app.command("mark")(mark)
+    group = typer.Typer(help="The window that others are compared with.", no_args_is_help=True)
+    group.command("refresh")(refresh)
+    group.command("list")(listing)
+    app.add_typer(group, name="baseline")
+
+
+def drift(
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FROM..TO", help="Dates; default: the stored baseline, else what came before.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="FROM..TO", help="Dates to compare with it; default: the last --days.")
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.01, help="Length of the window where no dates are given.")] = 7.0,
+    outcome: Annotated[str, typer.Option(help="auto, or a column of outcomes.")] = "auto",
+    max_age: Annotated[float, typer.Option(min=0.0, help="Days after which a baseline is stale.")] = 30.0,
+    draws: DrawsOption = 1_999,
+    store: StoreOption = None,
+    level: LevelOption = 0.95,
+    seed: SeedOption = 0,
+    engine: EngineOption = "local",
+    as_json: JsonOption = False,
+) -> None:
+    """What changed between a baseline window and now: task and model mix, signals, cost, the models themselves.
+
+    Each change is said to be after a deploy, without one, or what chance could do.
+
+    Examples:
+
+      seatrial drift --days 14
+
+      seatrial drift --baseline 2026-10-01..2026-11-01 --window 2026-11-01..2026-11-08
+    """
+    from seatrial.engine.choice import engine_at
+    from seatrial.flows import watch as flow
+    from seatrial.report.chapters import drift as chapter
+
+    opened = _open(store)
+    found = flow.drift(
+        opened,
+        before=flow.span(baseline) if baseline else None,
+        now=flow.span(window) if window else None,
+        days=days,
+        outcome=outcome,
+        max_age_days=max_age,
+        level=level,
+        seed=seed,
+        draws=draws,
+        engine=engine_at(engine),
+    )
+    version = opened.data_version
+    output.keep(store, "drift", found, name=_about(found), data_version=version, warnings=found.warnings)
+    if as_json:
+        output.emit("drift", found, data_version=version, warnings=found.warnings)
+        return
+    output.show(chapter.drift(found))
+
+
+def watch(
+    days: Annotated[float, typer.Option(min=0.01, help="What counts as now.")] = 7.0,
+    detect: Annotated[
+        float | None, typer.Option(help="At the first look: the difference at which limits are tightest (.02).")
+    ] = None,
+    user_window: Annotated[
+        float | None, typer.Option(help="At the first look: days that a user is followed before they enter (7).")
+    ] = None,
+    draws: DrawsOption = 1_999,
+    store: StoreOption = None,
+    level: LevelOption = 0.95,
+    seed: SeedOption = 0,
+    engine: EngineOption = "local",
+    as_json: JsonOption = False,
+) -> None:
+    """What changed since last week and whether it could be chance, with a board that may be looked at every day.
+
+    Ordinary intervals that are looked at 60 times miss the truth at some look half of the time; the board's do not.
+
+    Example: seatrial watch --store .seatrial
+    """
+    from seatrial.engine.choice import engine_at
+    from seatrial.flows import watch as flow
+    from seatrial.report.chapters import drift as chapter
+
+    opened = _open(store)
+    found = flow.watch(
+        opened,
+        days=days,
+        detect=detect,
+        user_window_days=user_window,
+        level=level,
+        seed=seed,
+        draws=draws,
+        engine=engine_at(engine),
+    )
+    version = opened.data_version
+    output.keep(store, "watch", found, name=_about(found), data_version=version, warnings=found.warnings)
+    if as_json:
+        output.emit("watch", found, data_version=version, warnings=found.warnings)
+        return
+    output.show(chapter.drift(found))
+
+
+def mark(
+    text: Annotated[str, typer.Argument(help="What was deployed.")],
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="When (UTC); default: now.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a deploy on record, so that later changes can be told to come after it.
+
+    Example: seatrial mark "prompt v12" --at 2026-11-28T09:00
+    """
+    from seatrial.flows import watch as flow
+
+    made = flow.mark(_open(store), text, flow.moment(at) if at else None)
+    if as_json:
+        output.emit("mark", made)
+        return
+    output.console().print(f"Marked: {made.text}", markup=False)
+
+
+def refresh(
+    window: Annotated[
+        str | None, typer.Option(metavar="FROM..TO", help="Dates of the new baseline; default: the last --days.")
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.01, help="Length of the window where no dates are given.")] = 30.0,
+    n: Annotated[int, typer.Option(min=1, help="Sessions of the evaluation set.")] = 200,
+    outcome: Annotated[str, typer.Option(help="auto, or a column of outcomes.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the evaluation set, with inclusion chances, as CSV.")
+    ] = None,
+    store: StoreOption = None,
+    level: LevelOption = 0.95,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Redraw the evaluation set, recompute every model on the new window, keep the old baseline and print both.
+
+    Example: seatrial baseline refresh --days 30 --out evaluation.csv
+    """
+    import polars as pl
+
+    from seatrial.flows import watch as flow
+    from seatrial.report.chapters import drift as chapter
+
+    opened = _open(store)
+    made = flow.refresh(
+        opened, flow.span(window) if window else None, days=days, n=n, outcome=outcome, level=level, seed=seed
+    )
+    if out is not None:
+        output.write(out, pl.DataFrame(list(made.sample)).write_csv())
+    if as_json:
+        output.emit("baseline refresh", {"old": made.old, "new": made.new}, data_version=made.new.data_version)
+        return
+    output.show(chapter.baseline(made.old, made.new, made.sample))
+
+
+def listing(store: StoreOption = None, as_json: JsonOption = False) -> None:
+    """The baselines kept, newest first.
+
+    Example: seatrial baseline list
+    """
+    from seatrial.flows import watch as flow
+    from seatrial.report.chapters import drift as chapter
+
+    kept = flow.baselines(_open(store))
+    if as_json:
+        output.emit("baseline list", kept)
+        return
+    output.show(chapter.baselines(kept))
+
+
+def _open(store: str | None) -> Store:
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    return Store.open(store or load().store)
+
+
+def _about(found: Drift) -> str:
+    from datetime import UTC, datetime
+
+    return "to " + datetime.fromtimestamp(found.now.end, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,143 @@
+"""What changed in a store of weeks, with a change that is planted, and one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seatrial.engine.choice import LocalEngine
+from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows import watch
+from seatrial.records import Agent, Provenance, Step, Trace
+from seatrial.store import Store, frames, session_row, step_rows
+
+T0 = 1_790_000_000.0
+DAY = 86_400.0
+ONE = LocalEngine(1)
+GOOD, BAD = "perfect, thank you, that works", "no, that is wrong, undo it"
+
+
+def _traces(weeks: tuple[float, ...], *, version: tuple[str, ...] = ("1",) * 9, mix: tuple[float, ...] = (0.5,) * 9,
+            users: int = 30) -> Iterator[Trace]:  # fmt: skip
+    """Every user has three sessions a week; `weeks` are the chances of a pleased user, `mix` the share of model a."""
+    rng = np.random.default_rng(7)
+    for week, pleased in enumerate(weeks):
+        for user in range(users):
+            for n in range(3):
+                at = T0 + (7 * week + 2 * n + 0.01 * user) * DAY
+                model = "a" if rng.random() < mix[week] else "b"
+                said = GOOD if rng.random() < pleased else BAD
+                steps = (
+                    Step(index=0, event_class="human", text="please fix the parser in reader.py", time=at),
+                    Step(index=1, event_class="agent", text="I changed the parser.", time=at + 60, model=model),
+                    Step(index=2, event_class="human", text=said, time=at + 120),
+                    Step(index=3, event_class="agent", text="Understood.", time=at + 180, model=model),
+                )
+                yield Trace(
+                    id=f"w{week}-u{user}-{n}", agent=Agent(name="h", version=version[week]), model=model,
+                    user=f"user-{user}", steps=steps,
+                    provenance=Provenance(format="f", reader="r", reader_version="1"),
+                )  # fmt: skip
+
+
+def _store(path: Path, traces: Iterator[Trace]) -> Store:
+    store = Store.open(path, create=True, durable=False)
+    kept = list(traces)
+    store.commit(frames([session_row(t, store.put(t)) for t in kept], [row for t in kept for row in step_rows(t)]))
+    return store
+
+
+def test_two_equal_weeks_could_be_chance(tmp_path: Path) -> None:
+    found = watch.drift(_store(tmp_path / "s", _traces((0.7, 0.7))), draws=199, engine=ONE)
+    assert [c.measure for c in found.changes if c.changed] == []
+    assert {c.said for c in found.changes} <= {"could be chance", "cannot be told"}
+    assert (found.before.n_clusters, found.now.n_clusters) == (30, 30)
+    assert found.separable_p is not None
+    assert found.separable_p > 0.05
+
+
+def test_a_worse_week_is_told_from_one_after_a_deploy(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.9, 0.3)))
+    found = {c.measure: c for c in watch.drift(store, draws=199, engine=ONE).changes}
+    worse = found["corrections per session"]
+    assert worse.changed
+    assert worse.said == "without a deploy: the inputs changed"
+    assert worse.difference is not None
+    assert worse.difference.low is not None
+    assert worse.difference.low > 0.3
+    assert found["task mix"].changed is False
+    watch.mark(store, "prompt v12", T0 + 6.9 * DAY)
+    told = {c.measure: c for c in watch.drift(store, draws=199, engine=ONE).changes}["corrections per session"]
+    assert (told.said, told.marks) == ("after a deploy", ("prompt v12",))
+
+
+def test_a_new_version_in_the_traces_is_a_deploy_and_the_first_is_not(tmp_path: Path) -> None:
+    found = watch.drift(_store(tmp_path / "s", _traces((0.7, 0.7), version=("1", "2"))), draws=199, engine=ONE)
+    assert [(m.text, m.by) for m in found.marks] == [("h 2", "traces")]
+
+
+def test_a_changed_route_is_seen_and_makes_the_baseline_stale(tmp_path: Path) -> None:
+    found = watch.drift(_store(tmp_path / "s", _traces((0.7, 0.7), mix=(0.8, 0.2))), draws=999, engine=ONE)
+    route = next(c for c in found.changes if c.measure == "route")
+    assert route.changed
+    assert route.shares["a"][0] > 0.7
+    assert any("route" in why for why in found.stale)
+
+
+def test_a_baseline_is_kept_when_it_is_redrawn(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.9, 0.9, 0.4)))
+    first = watch.refresh(store, watch.Span(T0, T0 + 7 * DAY), n=40)
+    assert first.old is None
+    assert first.new.n_sampled == len(first.sample) == 40
+    assert all(0 < row["inclusion_probability"] <= 1 for row in first.sample)
+    against = watch.drift(store, days=7, draws=199, engine=ONE)
+    assert (against.before.start, against.before.end) == (T0, T0 + 7 * DAY)
+    second = watch.refresh(store, watch.Span(T0 + 14 * DAY, T0 + 21 * DAY), n=40)
+    assert second.old == first.new
+    assert [b.start for b in watch.baselines(store)] == [T0 + 14 * DAY, T0]
+    again = watch.refresh(store, watch.Span(T0 + 14 * DAY, T0 + 21 * DAY), n=40)
+    assert again.sample == second.sample, "the same seed and data draw the same set"
+
+
+def test_an_old_baseline_is_stale(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7,) * 6))
+    found = watch.drift(store, before=watch.Span(T0, T0 + 7 * DAY), max_age_days=20, draws=199, engine=ONE)
+    assert any("days ago" in why for why in found.stale)
+
+
+def test_the_board_lets_a_user_in_once_and_freezes_its_plan(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.9, 0.9, 0.9), users=90))
+    board = watch.watch(store, draws=199, engine=ONE).board
+    assert {w.model for w in board} == {"a", "b"}
+    assert all(w.low is not None and w.high is not None for w in board)
+    rows, _ = watch._rows(store)
+    plan = watch._plan(store, rows, None, None)
+    inside = watch._board(rows.filter(rows["start"] < T0 + 14 * DAY), plan, 0.95, 0)
+    assert [(w.model, w.value) for w in inside] == [(w.model, w.value) for w in board], "later weeks add nobody again"
+    with pytest.raises(UsageError, match="frozen"):
+        watch.watch(store, detect=0.05, draws=199, engine=ONE)
+
+
+@pytest.mark.parametrize("text", ["2026-11-01", "x..y", "2026-11-02..2026-11-01", "2026-11-01..2026-11-01"])
+def test_a_range_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        watch.span(text)
+
+
+def test_windows_must_hold_something_and_not_overlap(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7)))
+    with pytest.raises(EvidenceError, match="holds no session"):
+        watch.drift(store, before=watch.Span(0, 1), draws=199, engine=ONE)
+    with pytest.raises(UsageError, match="overlap"):
+        watch.drift(
+            store,
+            before=watch.Span(T0, T0 + 9 * DAY),
+            now=watch.Span(T0 + 7 * DAY, T0 + 14 * DAY),
+            draws=199,
+            engine=ONE,
+        )
+    with pytest.raises(UsageError, match="needs a name"):
+        watch.mark(store, "  ")
