@@ -184,8 +184,13 @@ def remember(history: Path, comparison: Comparison, *, now: datetime | None = No
 def _green(settings: GateSettings) -> tuple[Entry, ...]:
     if settings.history is None or not Path(settings.history).exists():
         return ()
+    try:
+        text = Path(settings.history).read_bytes()
+    except OSError as error:
+        said = f"the history cannot be read, so it cannot be written: {error.strerror}"
+        raise InputError(said, file=settings.history) from error
     out = []
-    for n, line in enumerate(Path(settings.history).read_bytes().split(b"\n"), 1):
+    for n, line in enumerate(text.split(b"\n"), 1):
         if line.strip():
             try:
                 out.append(msgspec.json.decode(line, type=Entry))

@@ -244,15 +244,23 @@ def answer(item: Item, keys: str, annotator: str) -> Answer:
 
 
 def save(path: Path, given: Answer) -> None:
-    """Append one answer, on disk before it returns. A last line that was torn by a crash is cut off first."""
-    with path.open("ab+") as file:
-        file.seek(0)
-        whole = file.read()
-        if whole and not whole.endswith(b"\n"):
-            file.truncate(whole.rfind(b"\n") + 1)
-        file.write(msgspec.json.encode(given) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    """Append one answer, on disk before it returns. A last line that was torn by a crash is cut off first.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    try:
+        with path.open("ab+") as file:
+            file.seek(0)
+            whole = file.read()
+            if whole and not whole.endswith(b"\n"):
+                file.truncate(whole.rfind(b"\n") + 1)
+            file.write(msgspec.json.encode(given) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        hint = "name another file with --out"
+        raise InputError(f"the labels cannot be written: {error.strerror}", file=str(path), hint=hint) from error
 
 
 def ask(
