@@ -203,13 +203,13 @@ def _lenient(data: bytes, first: Exception) -> tuple[Any, tuple[str, ...]]:
         value = json.loads(text, parse_constant=no_number, parse_float=number)
     except (ValueError, RecursionError) as error:
         raise BadJSON(*_place(data, first, error)) from None
+    if _deeper(value, _DEPTH):
+        raise BadJSON(f"nested deeper than {_DEPTH} levels", 0)
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
         value = _without_surrogates(value)
         repairs["half of a surrogate pair was replaced"] = None
-    except RecursionError:
-        raise BadJSON("nested too deeply", 0) from None
     return value, tuple(repairs)
 
 

@@ -39,6 +39,9 @@ def test_depth_is_bounded() -> None:
     assert loads(b"[" * 150 + b"]" * 150)[1] == ()
     with pytest.raises(BadJSON, match="200 levels"):
         loads(b"[" * 300 + b"]" * 300)
+    # Repairing comes after the depth is known: half a surrogate pair, a NaN and 400 levels (found by fuzzing).
+    with pytest.raises(BadJSON, match="200 levels"):
+        loads(b'["\\ud800", NaN, ' + b"[" * 400 + b"]" * 400 + b"]")
 
 
 def test_items_have_their_own_bytes() -> None:
