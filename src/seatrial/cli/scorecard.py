@@ -152,7 +152,7 @@ def _show(
     else:
         for section in sections:
             output.show(section)
-    if not any(card.counts.n_scored for card in scored.cards):
+    if all(found.estimate is None for card in scored.cards for found in card.dimensions.values()):
         raise typer.Exit(3)
 
 

@@ -33,6 +33,12 @@ def scored(values: Iterable[DimensionValue]) -> list[DimensionValue]:
     return [v for v in values if v.status in SCORED]
 
 
+def recorded(values: Iterable[DimensionValue]) -> list[DimensionValue]:
+    """The values of runs that took place, whether or not their outcome was scored: what a dimension looks at that needs
+    no outcome."""
+    return [v for v in values if v.status in SCORED or v.status == "unscored"]
+
+
 def by_task(values: Iterable[DimensionValue]) -> dict[str, list[DimensionValue]]:
     """Values by task, tasks in order of their names."""
     out: dict[str, list[DimensionValue]] = {}
@@ -94,14 +100,16 @@ def result(
     *,
     method: str,
     per_task: dict[str, TaskValue] | None = None,
+    among: Sequence[DimensionValue] | None = None,
     nothing: str = "nothing was scored",
     **more: Any,
 ) -> DimensionResult:
-    """The result of a dimension whose task value is the mean over runs; `per_task` replaces that mean.
+    """The result of a dimension whose task value is the mean over runs; `per_task` replaces that mean. `among` are the
+    runs that count (None: those that are scored).
 
     `nothing` is the reason where no run has a value and none says why; `more` are further fields of the result.
     """
-    counted = scored(values)
+    counted = scored(values) if among is None else among
     tasks = task_means(counted) if per_task is None else per_task
     estimate, raw = mean_over_tasks(tasks, confidence, method)
     missing = Counter(v.why for v in counted if v.value is None)

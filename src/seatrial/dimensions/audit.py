@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seatrial.dimensions.aggregate import result, scored, value_of
+from seatrial.dimensions.aggregate import recorded, result, value_of
 from seatrial.dimensions.audit_check import Examined, examine
 from seatrial.dimensions.audit_record import COMPONENTS, audit_of, is_own
 from seatrial.errors import InputError
@@ -46,11 +46,12 @@ class Audit:
 
     def combine(self, values: Sequence[DimensionValue], level: float) -> DimensionResult:
         """Mean of task means, and how many runs have each component."""
-        known = [v for v in scored(values) if v.value is not None]
+        known = [v for v in recorded(values) if v.value is not None]
         have = Counter(name for v in known for name, ok in v.parts["components"].items() if ok)
         mean = sum(v.value or 0.0 for v in known) / len(known) if known else None
         return result(
-            self.name, self.title, self.version, values, level, method="mean of task means", level=mean,
+            self.name, self.title, self.version, values, level, method="mean of task means",
+            among=recorded(values), level=mean,
             level_why="the source gives no steps: the share itself" if known else "no run has a log",
             detail={"components": {name: have.get(name, 0) for name in COMPONENTS}, "of": len(known)},
         )  # fmt: skip

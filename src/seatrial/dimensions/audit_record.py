@@ -118,14 +118,22 @@ def _about(trace: Trace) -> dict[str, Any]:
 
 
 def _task(trace: Trace, task: Task | None) -> Any:
-    held = trace.extra.get("task_spec") or trace.extra.get("task")
-    if isinstance(held, dict) and held:
-        spec = held
-    elif task is not None:
+    spec = _held_task(trace)
+    if spec is None and task is not None:
         spec = task_spec(task)
-    else:
-        return None
-    return {"id": trace.task.id, "hash": content_hash(spec), "content": spec}
+    return None if spec is None else {"id": trace.task.id, "hash": content_hash(spec), "content": spec}
+
+
+def _held_task(trace: Trace) -> dict[str, Any] | None:
+    """The task as the log holds it: our own specification, a benchmark's record of it, or the prompt that states it."""
+    info = trace.extra.get("info")
+    inner = info.get("task") if isinstance(info, dict) else None
+    for held in (trace.extra.get("task_spec"), trace.extra.get("task"), inner, trace.extra.get("sample")):
+        if isinstance(held, dict) and held:
+            return held
+    told = {k: trace.extra[k] for k in ("instruction", "issue") if trace.extra.get(k)}
+    prompt = next((s.text for s in trace.steps if s.kind == "task_prompt" and s.text), None)
+    return told or (None if prompt is None else {"prompt": prompt})
 
 
 def _actions(trace: Trace) -> list[dict[str, Any]]:

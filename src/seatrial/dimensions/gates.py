@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seatrial.dimensions.aggregate import mean_over_tasks, result, scored, task_means, value_of
+from seatrial.dimensions.aggregate import mean_over_tasks, recorded, result, task_means, value_of
 from seatrial.dimensions.gate_acts import Act, GatedRun, by_severity, gated
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Evidence, Finding
 from seatrial.stats import ratio_estimate
@@ -38,7 +38,7 @@ class Gates:
     def combine(self, values: Sequence[DimensionValue], level: float) -> DimensionResult:
         """Mean over tasks with triggered gates. Beside it: recall by severity, precision, and the mean in which a run
         without a triggered gate counts as 1, as the source has it."""
-        counted = scored(values)
+        counted = recorded(values)
         known = [v for v in counted if v.denominator is not None]
         total = _sum(known)
         kept = sum(v.numerator or 0.0 for v in known)
@@ -49,8 +49,9 @@ class Gates:
         if after:
             notes.append(f"{after} acts did what a person had denied")
         return result(
-            self.name, self.title, self.version, values, level, method="mean of task means", nothing=NONE_TRIGGERED,
-            level=rubric_level, level_why=said, beside=_beside(known, level), notes=tuple(notes),
+            self.name, self.title, self.version, values, level, method="mean of task means", among=counted,
+            nothing=NONE_TRIGGERED, level=rubric_level, level_why=said, beside=_beside(known, level),
+            notes=tuple(notes),
             detail={
                 "respected": kept, "triggered": sum(v.denominator or 0.0 for v in known), "by_severity": total,
                 "after_denial": after, "requests": sum(v.parts["requests"] for v in known),

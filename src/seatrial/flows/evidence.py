@@ -242,21 +242,28 @@ class Foreign:
             self.warnings.append(f"{self.path.name}: {nowhere} rows name no task, and belong to no run")
 
     def _traces(self) -> Iterator[tuple[str, Evidence]]:
-        seen, left = Memory(), dict[str, int]()
-        taken: dict[tuple[str, str], set[int]] = {}
+        seen, left, own = Memory(), dict[str, int](), 0
+        taken: dict[tuple[str, str | None, str], set[int]] = {}
         for file in scan([self.path]):
             reading = read_file(file, format=self.format, seen=seen)
             for trace in reading:
+                if trace.task.id is None and trace.parent is None:
+                    own += 1
+                    trace = replace(trace, task=replace(trace.task, id=trace.id))
                 recorded = attempts_of([trace])
                 for why, n in recorded.left_out.items():
                     left[why] = left.get(why, 0) + n
                 if recorded.attempts:
                     label = trace.model or trace.agent.name
-                    attempt = _numbered(recorded.attempts[0], taken.setdefault((label, str(trace.task.id)), set()))
+                    attempt = _numbered(
+                        recorded.attempts[0], taken.setdefault((label, trace.task.suite, str(trace.task.id)), set())
+                    )
                     yield label, Evidence(attempt=attempt, task=task_in(trace), trace=trace)
             if reading.refused is not None and file == self.path:
                 raise reading.refused
         self.warnings += [f"{self.path.name}: left out {n} times: {why}" for why, n in left.items()]
+        if own:
+            self.warnings.append(f"{self.path.name}: {own} traces name no task: each counts as a task of its own")
 
 
 def _numbered(attempt: Attempt, taken: set[int]) -> Attempt:

@@ -16,7 +16,7 @@ from seatrial.dimensions.contrast import Contrast, contrast
 from seatrial.dimensions.profiles import Profile, ProfileValue, weighed
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.attempts import resolve, runs, stored_run
-from seatrial.flows.evidence import Foreign, Setting, of_judged, setting
+from seatrial.flows.evidence import UNNAMED, Foreign, Setting, of_judged, setting
 from seatrial.records import DimensionResult, Evidence, Scorecard, protocols
 from seatrial.store import Store
 
@@ -127,17 +127,26 @@ def _of_setting(where: Setting, name: str | None) -> list[str]:
 def _foreign(path: Path, options: ScorecardOptions, progress: ProgressFn | None) -> list[_One]:
     source = Foreign(path, format=options.format, model=options.model)
     chosen = _chosen(options)
-    made: dict[str, Gathered] = {}
+    made: dict[tuple[str, str | None], Gathered] = {}
     for done, (label, run) in enumerate(source.runs(), 1):
-        made.setdefault(label, Gathered(chosen)).add(run)
+        made.setdefault((label, run.attempt.suite), Gathered(chosen)).add(run)
         _write_audit(run, options)
         if progress is not None:
             progress(done, None, "runs measured")
+    labels = [label for label, _ in made]
     return [
-        _One(agent=label if label != "unnamed" else path.stem, model=label if label != "unnamed" else None,
-             suite=g.attempts[0].suite, gathered=g, warnings=list(source.warnings), basis={"source": str(path)})
-        for label, g in made.items()
+        _One(
+            agent=_called(path.stem if label == UNNAMED else label, suite if labels.count(label) > 1 else None),
+            model=None if label == UNNAMED else label, suite=suite, gathered=g, warnings=list(source.warnings),
+            basis={"source": str(path)},
+        )
+        for (label, suite), g in made.items()
     ]  # fmt: skip
+
+
+def _called(label: str, suite: str | None) -> str:
+    """Tasks of two suites are never taken for one: an agent that tried both has a scorecard for each."""
+    return label if suite is None else f"{label} ({suite})"
 
 
 def gather(
