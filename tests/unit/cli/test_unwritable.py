@@ -61,11 +61,9 @@ def sessions(folder: Path) -> None:
     """Four sessions of a person and two models, in a store."""
     folder.mkdir()
     for n in range(4):
-        said = [
-            ("user", "Rename foo."),
-            ("assistant", "Done."),
-            ("user", "Perfect, thanks!" if n % 2 else "No, wrong."),
-        ]
+        last = "Perfect, thanks!" if n % 2 else "No, wrong."
+        said = [("user", "Rename foo."), ("assistant", "Done."), ("user", last)]
+        made = {"id": f"m{n}", "model": f"model-{n // 2}"}
         lines = [
             {"type": who, "uuid": f"{n}-{i}", "parentUuid": None, "sessionId": f"s{n}", "cwd": "/x", "version": "2.0.0",
              "timestamp": f"2026-01-02T10:0{i}:00.000Z",
