@@ -18,6 +18,7 @@ import numpy as np
 from seatrial.errors import UsageError
 from seatrial.recovery.cir import LIMIT, Linear, both_kinds, logistic
 from seatrial.recovery.episodes import Episodes, crossings, design, first_crossing, folds_by_task
+from seatrial.recovery.products import gram, transposed
 from seatrial.recovery.table import Floats, Ints, Texts
 
 FOLDS = 5
@@ -122,11 +123,13 @@ def _solve(x: Floats, y: Floats, penalties: Sequence[float]) -> list[Linear]:
     mean, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale <= 1e-12 * np.maximum(1.0, np.abs(mean)), np.inf, scale)
     level = float(y.mean())
-    u, s, vt = np.linalg.svd((x - mean) / scale, full_matrices=False)
-    uy = u.T @ (y - level)
+    z = (x - mean) / scale
+    # The features are few: their p x p products say everything, and take no decomposition of the rows.
+    values, vectors = np.linalg.eigh(gram(z))
+    along = vectors.T @ transposed(z, y - level)
     made = []
     for penalty in penalties:
-        weights = vt.T @ (s / (s**2 + penalty) * uy) / scale
+        weights = vectors @ (along / (np.maximum(values, 0.0) + penalty)) / scale
         made.append(Linear(weights, level - float(weights @ mean)))
     return made
 
