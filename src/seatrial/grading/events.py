@@ -315,7 +315,9 @@ def _key(tool: str, args: Any, where: str) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Equal numbers as one: 1.0 is 1, and true is not. What JSON has no number for is kept apart from null."""
-    if isinstance(value, Mapping):
+    if type(value) is str:
+        return value  # most arguments are text, and asking whether one is a mapping costs more than all else here
+    if isinstance(value, dict | Mapping):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
