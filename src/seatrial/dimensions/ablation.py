@@ -22,6 +22,7 @@ from seatrial.dimensions.bench import Bench, Cost, OverBudget, Trial
 from seatrial.dimensions.flow import Reading, Use, relevant_reads
 from seatrial.dimensions.intended import Distance, intended
 from seatrial.dimensions.intent import Intent
+from seatrial.dimensions.observation import Mask, patterns_of
 from seatrial.dimensions.reexecute import begin
 from seatrial.records import Evidence, StateChange
 from seatrial.records.protocols import World
@@ -75,7 +76,7 @@ def ablate(
         return Ablation(refusal=wanted)
     reached = [a for a in actions if a.reached]
     budget = len(reached) * (calls_per_action + 1)
-    bench = Bench(world, reached, wanted, budget)
+    bench = Bench(world, reached, wanted, budget, Mask(world.volatile, patterns_of(run)))
     final = trace.extra.get("final_hash")
     if isinstance(final, str) and final != bench.final_hash():
         return Ablation(refusal="the run does not replay to its recorded end (see D5): nothing can be left out of it")
@@ -134,7 +135,7 @@ class _Search:
         relevant = [p for p in self._bench.writes() if p not in self._outside]
         around: dict[int, int] = {}
         for write in relevant:
-            asked = {a.key: a for a in reversed(reads) if not a.failed}
+            asked = {a.key: a for a in reversed(reads)}
             shown = self._bench.shown_by(write, list(asked.values()))
             keys = {asked[k].key for k in asked if asked[k].position in shown}
             for a in reads:

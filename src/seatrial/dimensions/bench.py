@@ -55,12 +55,14 @@ class Bench:
     A base write is an action after which the world's state hash is another. The world must be in the run's start.
     """
 
-    def __init__(self, world: World, actions: Sequence[Action], intended: Intended, budget: int) -> None:
+    def __init__(
+        self, world: World, actions: Sequence[Action], intended: Intended, budget: int, mask: Mask
+    ) -> None:  # fmt: skip
         self._world = world
         self._actions = [a for a in actions if a.reached]
         self._intended = intended
         self._budget = budget
-        self._mask = Mask(world.volatile)
+        self._mask = mask
         self._replays = bool(getattr(world, "restores_by_replay", False))
         self._calls = 0
         self._restores = 0

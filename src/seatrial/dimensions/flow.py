@@ -61,9 +61,9 @@ def relevant_reads(reading: Reading, relevant: Collection[int]) -> dict[int, Use
     found: dict[int, Use] = {}
     words = text_of(reading.asked + "\n" + reading.named)
     for a in reading.actions:
-        if a.position not in reading.candidates or a.position in again or a.failed:
+        if a.position not in reading.candidates or a.position in again:
             continue
-        value = _names(a.call.arguments, words)
+        value = None if a.failed else _names(a.call.arguments, words)
         write = reading.around.get(a.position)
         if value is not None:
             found[a.position] = Use(value, None, "asked")

@@ -10,7 +10,7 @@ import re2
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError
-from seatrial.records import ToolResult
+from seatrial.records import Evidence, ToolResult
 
 Path = tuple[str, ...]
 MASKED = "<volatile>"
@@ -67,6 +67,12 @@ class Mask:
         if isinstance(value, list):
             return [self._without(v) for v in value]
         return value
+
+
+def patterns_of(run: Evidence) -> tuple[str, ...]:
+    """What the task declares as volatile in observations: ``extra["volatile_text"]``, a list of patterns."""
+    given = run.task.extra.get("volatile_text") if run.task is not None else None
+    return tuple(str(p) for p in given) if isinstance(given, list | tuple) else ()
 
 
 def _last(path: Path) -> str | None:

@@ -12,6 +12,7 @@ from seatrial.dimensions.agent_again import Decisions, decide_again
 from seatrial.dimensions.aggregate import mean_over_tasks as over_tasks
 from seatrial.dimensions.aggregate import middle_level, result, scored, task_means, value_of
 from seatrial.dimensions.fresh import FreshProcess
+from seatrial.dimensions.observation import patterns_of
 from seatrial.dimensions.reexecute import Reexecution, StepAgain, reexecute
 from seatrial.errors import InputError, SeatrialError
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Evidence, Finding, Trace
@@ -42,7 +43,7 @@ class ReplayIntegrity:
             return self._none(run, "the run has no action to re-execute")
         if run.world is None:
             return self._none(run, NO_WORLD)
-        patterns = _patterns(run)
+        patterns = patterns_of(run)
         try:
             here = reexecute(trace, run.world(), patterns)
         except InputError as error:
@@ -110,12 +111,6 @@ class ReplayIntegrity:
             self.name, self.version, run, value, why, numerator=float(sum(same)), denominator=float(n), level=level,
             level_why=level_why, findings=_findings(here, there, agent), parts=parts,
         )  # fmt: skip
-
-
-def _patterns(run: Evidence) -> tuple[str, ...]:
-    """What the task declares as volatile in observations: ``extra["volatile_text"]``, a list of patterns."""
-    given = run.task.extra.get("volatile_text") if run.task is not None else None
-    return tuple(str(p) for p in given) if isinstance(given, list | tuple) else ()
 
 
 def _both(a: bool | None, b: bool | None) -> bool | None:

@@ -31,6 +31,7 @@ from seatrial.records.pair import Certificate, ContrastRow, Exchange, Pair, Poli
 from seatrial.records.protocols import (
     AgentUnderTest,
     Approver,
+    Benchmark,
     Conversation,
     Counterpart,
     Detector,
@@ -107,6 +108,7 @@ __all__ = [
     "Approver",
     "Assignment",
     "Attempt",
+    "Benchmark",
     "CallFact",
     "Certificate",
     "Check",

@@ -8,7 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from seatrial.records.dimension import DimensionResult, DimensionValue, Evidence
 from seatrial.records.loss import FileReport, Skip
+from seatrial.records.run import RecordedOutcome
 from seatrial.records.signal import Signal
+from seatrial.records.task import Task
 from seatrial.records.trace import ToolCall, ToolResult, Trace
 from seatrial.records.world import (
     AgentTurn,
@@ -141,6 +143,34 @@ class World(Protocol):
         """Leaves that differ, in path order, volatile fields left out."""
 
 
+@runtime_checkable
+class Benchmark(Protocol):
+    """Somebody else's tasks, with their own environment and their own criterion of success, run as they are.
+
+    What `agent` is belongs to the benchmark: an `AgentUnderTest`, or the name of a model.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """Bumped when the same tasks would be run or judged otherwise."""
+
+    def tasks(self) -> Sequence[Task]:
+        """The tasks, unchanged."""
+
+    def reset(self, task: Task, seed: int) -> World | None:
+        """A fresh environment in the start that an attempt with this seed has; None where the benchmark keeps its
+        environment to itself: then nothing can be re-executed in it."""
+
+    def attempts(self, task: Task, agent: object, *, k: int, seed: int) -> Iterator[Trace]:
+        """`k` attempts at one task. A trace's ``extra["seed"]`` is the seed of `reset`, where there is one."""
+
+    def success(self, task: Task, trace: Trace) -> RecordedOutcome:
+        """What the benchmark's own criterion says of one attempt."""
+
+
 class Conversation(Protocol):
     """One agent's side of one session."""
 
@@ -181,6 +211,7 @@ class Counterpart(Protocol):
 __all__ = [
     "AgentUnderTest",
     "Approver",
+    "Benchmark",
     "Conversation",
     "Counterpart",
     "Detector",
