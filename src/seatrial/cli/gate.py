@@ -12,7 +12,7 @@ import typer
 
 from seatrial._version import __version__
 from seatrial.cli import output
-from seatrial.cli.output import JsonOption, KeepOption, StoreOption
+from seatrial.cli.output import JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from seatrial.flows.check import Checked
@@ -236,13 +236,13 @@ def _say_updated(path: Path, as_json: bool, result: dict[str, Any]) -> None:
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="A", help="Traces of the baseline.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Traces of the candidate.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="Traces of the baseline, or a stored run's name.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The same of the candidate.")],
     task: Annotated[str | None, typer.Option(help="The task; none: the one that got worse most.")] = None,
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")] = None,
-    store: KeepOption = None,
+    store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what two runs of one task did differently: aligned steps, the first divergence, what followed.
@@ -256,8 +256,10 @@ def diff(
       seatrial diff before.json after.json --html diff.html
     """
     from seatrial.flows import check as flow
+    from seatrial.settings import load
 
-    found = flow.diff(a, b, task=task, format=None if format == "auto" else format)
+    where = Path(store or load().store)
+    found = flow.diff(a, b, task=task, format=None if format == "auto" else format, store=where)
     from seatrial.report.chapters import gate as chapter
 
     section = chapter.diff(found, task=str(found["task"]))

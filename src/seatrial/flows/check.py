@@ -115,14 +115,18 @@ def _difference(old: Sequence[Trace], new: Sequence[Trace]) -> Mapping[str, obje
     return None if pair is None else compact(difference(*pair))
 
 
-def diff(baseline: Path, candidate: Path, *, task: str | None = None, format: str | None = None) -> dict[str, object]:
+def diff(
+    baseline: Path, candidate: Path, *, task: str | None = None, format: str | None = None, store: Path | None = None
+) -> dict[str, object]:
     """The difference of two traces, whole: those of `task`, or the closest pair that the two sources share.
+
+    A source may be the name of a run in `store`.
 
     Raises:
         UsageError: the sources share no task, or not the one that is named.
     """
-    old = read_source(baseline, format=format, every_model=True)
-    new = read_source(candidate, format=format, every_model=True)
+    old = read_source(baseline, format=format, every_model=True, store=store)
+    new = read_source(candidate, format=format, every_model=True, store=store)
     tasks = {task} if task is not None else set(old.run.tasks) & set(new.run.tasks)
     left, right = old.traces_of(tasks or None), new.traces_of(tasks or None)
     shared = sorted(set(left) & set(right))

@@ -1,6 +1,14 @@
 """Requests to pages: one file for each group, each with a tuple ``PAGES``; this one puts them together."""
 
-from seatrial.server.pages import api, entry, jobs, leaderboard, sessions
+from seatrial.server.pages import api, entry, jobs, leaderboard, results, sessions, suites
 from seatrial.server.site import Page
 
-PAGES: tuple[Page, ...] = (*leaderboard.PAGES, *sessions.PAGES, *jobs.PAGES, *api.PAGES, *entry.PAGES)
+PAGES: tuple[Page, ...] = (
+    *leaderboard.PAGES,
+    *sessions.PAGES,
+    *results.PAGES,
+    *suites.PAGES,
+    *jobs.PAGES,
+    *api.PAGES,
+    *entry.PAGES,
+)
