@@ -27,8 +27,6 @@ from seatrial.suites.attempt import prepared
 
 BUILD = "seatrial.flows.evidence:world_of"
 UNNAMED = "unnamed"
-_CODE = ("setup", "check_final", "rubric")
-"""Fields of a task that may name code: of a task that comes out of a log they are never looked up."""
 
 
 class Setting:
@@ -116,14 +114,31 @@ def _absolute(spec: str) -> str:
     return str(path.resolve()) if path.is_file() else spec
 
 
+class _Held(msgspec.Struct):
+    """What a log says of its task, without the fields that may name code."""
+
+    id: str
+    input: str = ""
+    expected_tools: list[str] = []
+    forbidden_tools: list[str] = []
+    max_turns: int | None = None
+    max_tool_calls: int | None = None
+    gates: list[dict[str, Any]] = []
+    intent: dict[str, Any] | None = None
+    r_max: float | None = None
+    type: str | None = None
+    difficulty: str | None = None
+    must_pass: bool = False
+    extra: dict[str, Any] = {}
+
+
 def task_in(trace: Trace | None) -> Task | None:
     """The task as the trace holds it (``extra["task_spec"]``), without anything that names code."""
     held = trace.extra.get("task_spec") if trace is not None else None
     if not isinstance(held, dict):
         return None
-    plain = {k: v for k, v in held.items() if k not in _CODE or isinstance(v, list | dict)}
     try:
-        return msgspec.convert(plain, Task)
+        return Task(**msgspec.structs.asdict(msgspec.convert(held, _Held)))
     except msgspec.ValidationError:
         return None
 
