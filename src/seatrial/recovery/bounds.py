@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,8 @@ from scipy import optimize, special
 
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.records import Estimate
-from seatrial.stats import bootstrap_interval, zero_discordant
+from seatrial.recovery.products import times
+from seatrial.stats import zero_discordant
 
 Floats = NDArray[np.float64]
 UPPER = 0.95
@@ -22,7 +24,7 @@ def effect_estimate(values: Floats, *, discordant: bool, level: float = 0.95, se
     """Mean of task values in [-1, 1] (or of differences of such), percentile bootstrap over tasks.
 
     `discordant` False: no pair of any task differed, and the bounds are those of zero events, `zero_discordant`.
-    Values that are all equal but not 0 have no interval.
+    Values that are all equal but not 0 have no interval. As `stats.bootstrap_interval`, with draws that are shared.
 
     Raises:
         EvidenceError: there are no values.
@@ -34,14 +36,28 @@ def effect_estimate(values: Floats, *, discordant: bool, level: float = 0.95, se
         low, high = zero_discordant(n, level)
         return Estimate(value=0.0, low=low, high=high, level=level, n=n, n_clusters=n, se=0.0,
                         method="mean over tasks, no discordant pair: exact bound")  # fmt: skip
-    found = bootstrap_interval(values, level=level, seed=seed, draws=DRAWS)
-    se = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else None
-    flat = n > 1 and float(np.ptp(values)) <= 1e-12
+    flat = n < 2 or float(np.ptp(values)) <= 1e-12
+    low: float | None = None
+    high: float | None = None
+    if not flat:
+        tail = (1.0 - level) / 2.0
+        low, high = np.quantile(times(resamples(n, seed), values), [tail, 1.0 - tail]).tolist()
     return Estimate(
-        value=found.value, low=None if flat else found.low, high=None if flat else found.high, level=level, n=n,
-        n_clusters=n, se=se, method=f"mean over tasks, percentile bootstrap, {DRAWS} draws",
-        why="tasks do not vary: their spread cannot be estimated" if flat else found.why,
+        value=float(values.mean()), low=low, high=high, level=level, n=n, n_clusters=n,
+        se=float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else None,
+        method=f"mean over tasks, percentile bootstrap, {DRAWS} draws",
+        why="tasks do not vary: their spread cannot be estimated" if flat else None,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def resamples(n: int, seed: int) -> Floats:
+    """Bootstrap weights of `n` tasks, one row per draw (10,000, n), each summing to 1; shared by all estimates of a
+    report, so that their draws are the same."""
+    picks = np.random.default_rng(seed).integers(0, n, (DRAWS, n)) + np.arange(DRAWS)[:, None] * n
+    weights = np.bincount(picks.ravel(), minlength=DRAWS * n).reshape(DRAWS, n) / n
+    weights.setflags(write=False)
+    return np.asarray(weights, dtype=np.float64)
 
 
 def p_at_most(limit: float, values: Floats) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from seatrial.errors import UsageError
 from seatrial.records import Estimate, Evaluation, PolicyRow
-from seatrial.recovery.bounds import DRAWS, Floats, harm_upper
+from seatrial.recovery.bounds import DRAWS, Floats, harm_upper, resamples
 from seatrial.recovery.cir import CirFit, out_of_fold
 from seatrial.recovery.direct import choose, grid, ridge
 from seatrial.recovery.episodes import DELAYS, Episodes, Outcome, design, first_crossing, play
@@ -156,9 +156,7 @@ class _Boot:
 
     def __init__(self, tasks: Ints, n: int, level: float, seed: int) -> None:
         self.code, self.n, self.level = tasks, n, level
-        picks = np.random.default_rng(seed).integers(0, n, (DRAWS, n))
-        flat = (picks + np.arange(DRAWS)[:, None] * n).ravel()
-        self.weights = np.bincount(flat, minlength=DRAWS * n).reshape(DRAWS, n) / n
+        self.weights = resamples(n, seed)
 
     def task_means(self, values: Floats, weight: Floats) -> Floats:
         """Weighted mean of `values` inside each task."""

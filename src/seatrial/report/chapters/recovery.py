@@ -45,6 +45,12 @@ def _told(r: ContrastRow) -> str:
     )
 
 
+def cells(c: Contrast) -> tuple[tuple[Table, ...], tuple[Chart, ...]]:
+    """The four cells as tables and charts, for other reports."""
+    section = _cells(c)
+    return section.tables, section.charts
+
+
 def _cells(c: Contrast) -> Section:
     head = (
         Column(head="operation", name=True),
