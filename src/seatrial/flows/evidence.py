@@ -258,10 +258,15 @@ class Foreign:
 
     def _traces(self) -> Iterator[tuple[str, Evidence]]:
         seen, left, own = Memory(), dict[str, int](), 0
+        read, twice = set[str](), 0
         taken: dict[tuple[str, str | None, str], set[int]] = {}
         for file in scan([self.path]):
             reading = read_file(file, format=self.format, seen=seen)
             for trace in reading:
+                if trace.id in read:
+                    twice += 1
+                    continue
+                read.add(trace.id)
                 if trace.task.id is None and trace.parent is None:
                     own += 1
                     trace = replace(trace, task=replace(trace.task, id=trace.id))
@@ -277,6 +282,8 @@ class Foreign:
             if reading.refused is not None and file == self.path:
                 raise reading.refused
         self.warnings += [f"{self.path.name}: left out {n} times: {why}" for why, n in left.items()]
+        if twice:
+            self.warnings.append(f"{self.path.name}: {twice} runs are in more than one file, and counted once")
         if own:
             self.warnings.append(f"{self.path.name}: {own} traces name no task: each counts as a task of its own")
 
