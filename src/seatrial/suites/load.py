@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ import msgspec
 from seatrial import plugins
 from seatrial.errors import InputError, MissingExtra, UsageError
 from seatrial.records import Task
+from seatrial.suites.references import resolve
 from seatrial.suites.schema import file_schema, task_schema
 from seatrial.suites.suite import HOLDOUT_SHARE, Suite
 
 SUFFIXES = (".py", ".json", ".jsonl", ".toml", ".yaml", ".yml")
+_HEADS = ("world", "counterpart", "approver")
 Raw = tuple[int | None, Any]
 """A task as read, with its line (1-based) where the format tells it."""
 
@@ -30,7 +32,8 @@ Raw = tuple[int | None, Any]
 def load(spec: str | Path) -> Suite:
     """A suite from a file, or from ``module:name`` (a `Suite`, a domain, a list of tasks, or a function of these).
 
-    A Python file offers its suite as ``SUITE``, or as ``file.py:NAME``. Loading runs the Python that it names.
+    A file names functions of its own folder, or of packages that it names itself (`suites.references`). A Python file
+    offers its suite as ``SUITE``, or as ``file.py:NAME``. Loading runs the Python that it names.
 
     Raises:
         InputError: the file cannot be read, or a task does not fit the schema; names file and line or task.
@@ -98,14 +101,14 @@ def _file(path: Path) -> Suite:
         merged = {**defaults, **one}
         what = f"task {merged.get('id') or number}"
         _against(merged, task_schema(), str(path), line, what)
-        task = _resolved(Task(**merged), path.parent, str(path), line)
+        task = _resolved(Task(**merged), path.parent, head.get("packages", ()), str(path), line)
         if task.extra.get("draft"):
             drafts.append(task.id)
         else:
             tasks.append(task)
     if not tasks and not drafts:
         raise InputError("the suite holds no task", file=str(path))
-    named = {k: plugins.named(head[k], path.parent) for k in ("world", "counterpart", "approver") if k in head}
+    named = {k: _named(k, head[k], path, head.get("packages", ())) for k in _HEADS if k in head}
     return Suite(
         head.get("name") or path.stem,
         tuple(tasks),
@@ -119,14 +122,23 @@ def _file(path: Path) -> Suite:
     )
 
 
-def _resolved(task: Task, folder: Path, file: str, line: int | None) -> Task:
-    """The task with its functions in place of their names."""
+def _named(field: str, reference: str, path: Path, packages: Sequence[str]) -> Any:
     try:
-        setup = plugins.named(task.setup, folder) if isinstance(task.setup, str) else task.setup
-        final = plugins.named(task.check_final, folder) if isinstance(task.check_final, str) else task.check_final
-    except UsageError as error:
-        raise InputError(f"task {task.id}: {error.message}", file=file, line=line, hint=error.hint) from error
-    return msgspec.structs.replace(task, setup=setup, check_final=final)
+        return resolve(field, reference, path.parent, packages)
+    except InputError as error:
+        raise InputError(error.message, file=str(path), hint=error.hint) from error
+
+
+def _resolved(task: Task, folder: Path, packages: Sequence[str], file: str, line: int | None) -> Task:
+    """The task with its functions in place of their names."""
+    found: dict[str, Any] = {}
+    for field in ("setup", "check_final"):
+        value = getattr(task, field)
+        try:
+            found[field] = resolve(field, value, folder, packages) if isinstance(value, str) else value
+        except (UsageError, InputError) as error:
+            raise InputError(f"task {task.id}: {error.message}", file=file, line=line, hint=error.hint) from error
+    return msgspec.structs.replace(task, **found)
 
 
 def _against(value: Any, schema: Mapping[str, Any], file: str, line: int | None, what: str) -> None:

@@ -114,6 +114,7 @@ def file_schema() -> dict[str, Any]:
             "world": {**_NAMED, "description": "world(seed): makes a fresh world"},
             "counterpart": {**_NAMED, "description": "counterpart(task): whoever the agent works for"},
             "approver": {**_NAMED, "description": "approver(task): decides on gated calls"},
+            "packages": {**_WORDS, "description": "installed packages whose functions the tasks may name"},
             "holdout": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
             "defaults": {"type": "object", "description": "fields that every task has unless it says otherwise"},
             "agents": {"type": "object", "additionalProperties": _TEXT, "description": "agent SPECs by name"},
