@@ -56,6 +56,10 @@ def scorecard(
     audits: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Also write each run's audit record (see 'seatrial verify').")
     ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A person's verdicts on actions (JSON lines); they outrank other sources."),
+    ] = None,
     values: Annotated[bool, typer.Option("--values", help="With --json: every run's values and evidence too.")] = False,
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
@@ -79,6 +83,7 @@ def scorecard(
 
       seatrial scorecard suite.jsonl --agent chat:my-model@http://localhost:8000/v1 -k 10 --plan
     """
+    from seatrial.dimensions.annotations import Annotations
     from seatrial.dimensions.profiles import load_profiles
     from seatrial.errors import UsageError
     from seatrial.flows.scorecard import ScorecardOptions, score_sources
@@ -95,6 +100,7 @@ def scorecard(
         audits=audits,
         profiles=load_profiles(profile) if profile is not None else (),
         values=values,
+        annotations=Annotations(annotations) if annotations is not None else None,
     )
     if agent:
         if len(sources) != 1:

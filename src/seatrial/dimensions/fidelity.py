@@ -234,7 +234,7 @@ def _findings(verdicts: Sequence[ActionVerdict]) -> tuple[Finding, ...]:
     for v in verdicts:
         if not v.relevant:
             weight = 0.9 if v.compliant is False else 0.5 if v.evidence.get("wrote") else 0.2
-            what = f"{v.tool} at step {v.step} is extraneous ({v.source}): {v.why}"
+            what = f"{v.tool} is extraneous ({v.source}): {v.why}"
             out.append(Finding(what=what, weight=weight, step=v.step, call_id=v.call_id))
     return tuple(sorted(out, key=lambda f: -f.weight))
 

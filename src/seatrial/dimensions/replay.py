@@ -147,8 +147,7 @@ def _divergence(where: str, first: StepAgain, one: Reexecution) -> Finding:
         which = "observation and state"
     lost = sum(not s.same for s in one.steps)
     return Finding(
-        what=f"{where} the {which} of {first.tool} differs first at step {first.step} ({lost} of {len(one.steps)} in "
-        "all)",
+        what=f"{where} the {which} of {first.tool} is the first that differs ({lost} of {len(one.steps)} in all)",
         weight=lost / len(one.steps),
         step=first.step,
         call_id=first.call_id,

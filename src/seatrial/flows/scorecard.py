@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from seatrial.canon import canonical
+from seatrial.dimensions.annotations import Annotations
 from seatrial.dimensions.audit_record import audit_of
 from seatrial.dimensions.card import Gathered, correlations, of_gathered
 from seatrial.dimensions.catalogue import dimensions
@@ -29,7 +30,8 @@ class ScorecardOptions(msgspec.Struct, frozen=True, kw_only=True):
     `suite` names the suite that stored runs were made in (None: a worked example by its name; else no world is
     known, and replays are not measured). `model` keeps one model's runs. `only` names dimensions (none: all).
     `audits` is a folder for one audit file per run. `profiles` are deployment profiles, kept apart from what is
-    measured. `values` keeps every run's values in the result.
+    measured. `values` keeps every run's values in the result. `annotations` are a person's verdicts on actions, which
+    outrank every other source of relevance (METHODS 5, D2).
     """
 
     level: float = 0.95
@@ -41,6 +43,7 @@ class ScorecardOptions(msgspec.Struct, frozen=True, kw_only=True):
     audits: Path | None = None
     profiles: tuple[Profile, ...] = ()
     values: bool = False
+    annotations: Annotations | None = None
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,11 +161,17 @@ def gather(
     """Measure runs one by one; no trace is held longer than that takes."""
     gathered = Gathered(_chosen(options))
     for done, run in enumerate(evidence, 1):
-        gathered.add(run)
+        gathered.add(_annotated(run, options))
         _write_audit(run, options)
         if progress is not None:
             progress(done, total, "runs measured")
     return gathered
+
+
+def _annotated(run: Evidence, options: ScorecardOptions) -> Evidence:
+    if options.annotations is None:
+        return run
+    return msgspec.structs.replace(run, annotations=options.annotations.of(run.attempt, run.trace))
 
 
 def _chosen(options: ScorecardOptions) -> tuple[protocols.Dimension, ...]:
@@ -207,7 +216,8 @@ def _scored(found: Sequence[_One], options: ScorecardOptions, version: str | Non
         )
         for one in found
     )  # fmt: skip
-    return side_by_side(cards, options.profiles, version, [one.gathered for one in found])
+    misfits = options.annotations.warnings if options.annotations is not None else []
+    return side_by_side(cards, options.profiles, version, [one.gathered for one in found], misfits)
 
 
 def side_by_side(
@@ -215,13 +225,14 @@ def side_by_side(
     profiles: Sequence[Profile] = (),
     version: str | None = None,
     gathered: Sequence[Gathered] = (),
+    warnings: Sequence[str] = (),
 ) -> Scored:
     """Several agents' scorecards as one result; `gathered` are their runs' values, in the same order."""
     return Scored(
         cards=tuple(cards),
         correlations=correlations([card.dimensions for card in cards]),
         profiles={p.name: {card.agent: weighed(card, p) for card in cards} for p in profiles},
-        warnings=tuple(dict.fromkeys(w for card in cards for w in card.warnings)),
+        warnings=tuple(dict.fromkeys([w for card in cards for w in card.warnings] + list(warnings))),
         separation={
             card.agent: contrast(gathered[0].values, other.values)
             for card, other in zip(cards[1:], gathered[1:], strict=False)

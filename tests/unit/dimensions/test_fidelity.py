@@ -42,7 +42,8 @@ def test_the_share_of_relevant_actions_over_the_whole_sequence() -> None:
     assert (value.numerator, value.denominator) == (1.0, 4.0)
     assert [a.relevant for a in value.actions] == [False, False, True, False]
     assert value.level == 0.5
-    assert value.findings[0].what.startswith("put at step 4 is extraneous")
+    assert value.findings[0].what.startswith("put is extraneous")
+    assert value.findings[0].step == 4
 
 
 def test_a_run_without_actions_has_no_value() -> None:

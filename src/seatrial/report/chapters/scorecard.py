@@ -8,6 +8,7 @@ from typing import Any
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Scorecard
 from seatrial.report import numbers, words
 from seatrial.report.chapters import scorecard_more as more
+from seatrial.report.chapters.relevance import relevance
 from seatrial.report.chapters.scorecard_more import level, names_of
 from seatrial.report.chapters.suite import counted
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
@@ -39,6 +40,7 @@ def scorecards(
         overview(cards),
         separation(cards, separated or {}),
         evidence(cards),
+        relevance(cards),
         causes(cards),
         repository(cards),
         more.beside(cards),
