@@ -31,7 +31,7 @@ _QUIET = {
 
 
 class DistributedEngine:
-    """An engine on Ray. `address` is HOST:PORT of a running cluster's client server (None: start one on this
+    """An engine on Ray. `address` is HOST:PORT of a running cluster's head (None: start one on this
     machine); `workers` how many processes may work at once (None: as many as the cluster has processors).
 
     Raises:
@@ -183,12 +183,12 @@ def _connect(address: str | None, workers: int | None) -> int:
             if address is None:
                 ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
             else:
-                ray.init(f"ray://{address}", log_to_driver=False, logging_level="ERROR")
-        daft.set_runner_ray(f"ray://{address}" if address else None, noop_if_initialized=True)
+                ray.init(address, log_to_driver=False, logging_level="ERROR")
+        daft.set_runner_ray(address, noop_if_initialized=True)
         cpus = int(ray.cluster_resources().get("CPU", 1))
     except Exception as error:
         raise InfrastructureError(
             f"cannot reach a Ray cluster{f' at ray://{address}' if address else ''}: {str(error).splitlines()[0]}",
-            hint="start one with 'ray start --head --ray-client-server-port 10001' and give ray://HOST:10001",
+            hint="'ray start --head', then ray://HOST:6379; a cluster with a token wants RAY_AUTH_TOKEN",
         ) from error
     return max(1, min(cpus, workers) if workers is not None else cpus)
