@@ -12,6 +12,7 @@ import typer
 from seatrial._version import __version__
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, KeepOption, LevelOption, SeedOption
+from seatrial.cli.recover_branch import branch
 
 if TYPE_CHECKING:
     from seatrial.flows.recover import Choice
@@ -46,6 +47,7 @@ HtmlOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Also writ
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(help="Rescue and harm of recovery, and a router that limits the harm.", no_args_is_help=True)
+    group.command("branch")(branch)
     group.command("contrast")(contrast)
     group.command("fit")(fit)
     group.command("evaluate")(evaluate)
