@@ -48,6 +48,12 @@ def label(
     take: Annotated[
         Path | None, typer.Option("--import", metavar="FILE", help="Take answers from a JSONL file instead of asking.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep-queue", help="Keep the queue in the store, for 'seatrial serve', instead of asking.")
+    ] = False,
+    criterion: Annotated[
+        list[str] | None, typer.Option(help="A criterion of the rubric for outputs; may be repeated.")
+    ] = None,
     store: StoreOption = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
@@ -64,6 +70,7 @@ def label(
     """
     if context.invoked_subcommand is not None:
         return
+    from seatrial.errors import UsageError
     from seatrial.flows import label as flow
     from seatrial.settings import load
     from seatrial.store import Store
@@ -81,6 +88,16 @@ def label(
     queue = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
     waiting = queue.items
     left_out = [f"{d.n} {d.what}: {d.why}" for d in queue.left_out]
+    if criterion and not (keep and unit is Unit.output):
+        raise UsageError("criteria are for a kept queue of outputs", hint="--unit output --keep-queue")
+    waiting = tuple(flow.by_criterion(waiting, criterion or ()))
+    if keep:
+        plural = {"turn": "turns", "action": "actions", "output": "outputs"}[unit.value]
+        kept = {"unit": unit.value, "criteria": criterion or [], "items": waiting}
+        output.keep(opened.path, "label queue", kept, name=f"{len(waiting)} {plural}",
+                    data_version=opened.data_version, warnings=left_out)  # fmt: skip
+        _end({"queue": len(waiting), "unit": unit.value}, f"{len(waiting)} items wait in the store", as_json, left_out)
+        return
     if export is not None:
         import msgspec
 

@@ -72,6 +72,9 @@ def approve(
     suite: SuiteFile,
     task: Annotated[str, typer.Argument(help="The draft's id.")],
     by: Annotated[str, typer.Option(help="Who approves.")],
+    rubric: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Add this rubric first: by what the end is judged.")
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,7 +93,7 @@ def approve(
         if store is not None:
             raise
         opened = None
-    done = flow.approved(suite, task, by=by, store=opened)
+    done = flow.approved(suite, task, by=by, store=opened, rubric=rubric)
     if as_json:
         output.emit("task approve", {"task": done}, data_version=None if opened is None else opened.data_version)
     else:

@@ -54,6 +54,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     uncertainty: float = 0.0
     probability: float = 1.0
     drawn: str = "random"
+    criterion: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,6 +196,17 @@ def queue(store: Store, unit: Unit, n: int, *, random_share: float = 0.5, seed: 
         )
     found = list(items((store.trace(i) for i in allowed), unit))
     return Queue(items=tuple(draw(found, n, random_share=random_share, seed=seed)), left_out=refused)
+
+
+def by_criterion(found: Sequence[Item], criteria: Sequence[str]) -> list[Item]:
+    """Each item once for each criterion of a rubric; as they are where there is none."""
+    if not criteria:
+        return list(found)
+    return [
+        msgspec.structs.replace(item, id=content_hash([item.id, criterion])[:12], criterion=criterion)
+        for item in found
+        for criterion in criteria
+    ]
 
 
 def read_answers(path: Path) -> list[Answer]:

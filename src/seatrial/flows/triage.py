@@ -211,9 +211,9 @@ def successes(store: Store, n: int, seed: int) -> list[str]:
     return sorted(random.Random(seed).sample(sorted(good), min(n, len(good))))
 
 
-def approved(path: Path, task: str, *, by: str, store: Store | None = None) -> Task:
-    """Approve a draft in a suite file."""
-    done = approve(path, task, by=by, on=datetime.now(UTC).date().isoformat())
+def approved(path: Path, task: str, *, by: str, store: Store | None = None, rubric: str | None = None) -> Task:
+    """Approve a draft in a suite file; `rubric` is added to it first."""
+    done = approve(path, task, by=by, on=datetime.now(UTC).date().isoformat(), rubric=rubric)
     session = done.extra.get("from_session")
     if store is not None and isinstance(session, str):
         _decide(store, session, "task", task=done.id, by=by)

@@ -338,6 +338,29 @@ CONSENTS = Table(
     by="subject",
 )
 
+LABELS = Table(
+    "labels",
+    1,
+    ("item", "annotator"),
+    (
+        _c("session", "string", "where it was said or done", nullable=False),
+        _c("item", "string", "what was labelled, by the hash of its place and criterion", nullable=False),
+        _c("annotator", "string", nullable=False),
+        _c("unit", "string", "turn | action | output", nullable=False),
+        _c("step", "int64", nullable=False),
+        _c("call", "int64", "position of the call within the step, for actions"),
+        _c("labels", "list<string>", "what the annotator said; null: skipped"),
+        _c("label", "float64", "1 pass, 0 fail, for outputs"),
+        _c("criterion", "string", "of the rubric; null: none"),
+        _c("probability", "float64", "the chance with which the item was drawn"),
+        _c("drawn", "string", "random | uncertain"),
+        _c("turn", "string", "the labelled words of a turn"),
+        _c("before", "string", "what was said before it"),
+        _c("time", "float64"),
+    ),
+    personal=("annotator", "turn", "before"),
+)
+
 TABLES: tuple[Table, ...] = (
     SESSIONS,
     STEPS,
@@ -349,5 +372,6 @@ TABLES: tuple[Table, ...] = (
     VERDICTS,
     TRIAGE,
     CONSENTS,
+    LABELS,
 )
 """The stored tables. A room that needs another adds it here."""

@@ -47,7 +47,7 @@ def make(
     without a `receiver` it only shows. `ready` is called when it begins to answer."""
     gate = Gate(holders)
     jobs = Jobs(store.path, say=say)
-    site = Site(store, gate, jobs, serving=receiver is not None, consent=consent)
+    site = Site(store, gate, jobs, serving=receiver is not None, consent=consent, suite=settings.suite)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

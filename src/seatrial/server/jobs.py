@@ -24,6 +24,7 @@ import msgspec
 from seatrial.errors import UsageError
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
+Lane = Literal["long", "quick"]
 KEPT = 100
 SAID = 40
 PROGRESS = "SEATRIAL_PROGRESS"
@@ -59,7 +60,7 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Jobs:
-    """Runs jobs, one after the other; `most` may wait. Safe between threads."""
+    """Runs jobs, long ones one after the other and quick ones beside them; `most` may wait. Safe between threads."""
 
     def __init__(self, store: Path, *, most: int = 20, say: Callable[[str], None] = lambda text: None) -> None:
         self._store = store
@@ -67,28 +68,29 @@ class Jobs:
         self._say = say
         self._guard = threading.Condition()
         self._jobs: dict[str, Job] = {}
-        self._queue: deque[str] = deque()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._queues: dict[Lane, deque[str]] = {"long": deque(), "quick": deque()}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._closed = False
-        self._worker: threading.Thread | None = None
+        self._workers: dict[Lane, threading.Thread] = {}
 
-    def start(self, title: str, arguments: Sequence[str], by: str) -> Job:
-        """Put a command in the queue: its words without ``--store`` and ``--json``, which are added.
+    def start(self, title: str, arguments: Sequence[str], by: str, lane: Lane = "long") -> Job:
+        """Put a command in a queue: its words without ``--store`` and ``--json``, which are added.
 
         Raises:
             UsageError: too many are waiting.
         """
         with self._guard:
-            if self._closed or len(self._queue) >= self._most:
-                raise UsageError(f"{len(self._queue)} jobs are waiting", hint="wait for one to end, or cancel one")
+            queue = self._queues[lane]
+            if self._closed or len(queue) >= self._most:
+                raise UsageError(f"{len(queue)} jobs are waiting", hint="wait for one to end, or cancel one")
             job = Job(id=secrets.token_hex(6), title=title, arguments=list(arguments), by=by, created=time.time())
             self._jobs[job.id] = job
-            self._queue.append(job.id)
+            queue.append(job.id)
             for old in [j for j in self._jobs.values() if j.ended is not None][: max(len(self._jobs) - KEPT, 0)]:
                 del self._jobs[old.id]
-            if self._worker is None:
-                self._worker = threading.Thread(target=self._work, name="jobs", daemon=True)
-                self._worker.start()
+            if lane not in self._workers:
+                self._workers[lane] = threading.Thread(target=self._work, args=(lane,), name="jobs", daemon=True)
+                self._workers[lane].start()
             self._guard.notify_all()
             return msgspec.structs.replace(job)
 
@@ -127,11 +129,13 @@ class Jobs:
             waiting = job.state == "waiting"
             job.state = "cancelled"
             if waiting:
-                self._queue.remove(ident)
+                for queue in self._queues.values():
+                    if ident in queue:
+                        queue.remove(ident)
                 job.ended = time.time()
                 self._guard.notify_all()
                 return True
-            process = self._process
+            process = self._processes.get(ident)
         if process is not None:
             _stop(process)
         return True
@@ -140,25 +144,27 @@ class Jobs:
         """Stop what runs, and take no more."""
         with self._guard:
             self._closed = True
-            self._queue.clear()
-            process = self._process
+            for queue in self._queues.values():
+                queue.clear()
+            processes = list(self._processes.values())
             for job in self._jobs.values():
                 if job.ended is None:
                     job.state = "cancelled"
             self._guard.notify_all()
-        if process is not None:
+        for process in processes:
             _stop(process)
-        if self._worker is not None:
-            self._worker.join(_STOP_S * 2)
+        for worker in self._workers.values():
+            worker.join(_STOP_S * 2)
 
-    def _work(self) -> None:
+    def _work(self, lane: Lane) -> None:
+        queue = self._queues[lane]
         while True:
             with self._guard:
-                while not self._queue and not self._closed:
+                while not queue and not self._closed:
                     self._guard.wait()
                 if self._closed:
                     return
-                job = self._jobs[self._queue.popleft()]
+                job = self._jobs[queue.popleft()]
                 job.state = "running"
                 job.started = time.time()
             try:
@@ -180,7 +186,7 @@ class Jobs:
         assert process.stdout is not None
         assert process.stderr is not None
         with self._guard:
-            self._process = process
+            self._processes[job.id] = process
             cancelled = job.state == "cancelled"
         if cancelled or self._closed:
             _stop(process)
@@ -194,7 +200,7 @@ class Jobs:
         process.stdout.close()
         process.stderr.close()
         with self._guard:
-            self._process = None
+            del self._processes[job.id]
             job.printed = b"".join(printed).decode("utf-8", "replace")
         self._end(job, status)
 

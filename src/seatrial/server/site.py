@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
@@ -98,11 +99,22 @@ class Page(msgspec.Struct, frozen=True):
 class Site:
     """One store, shown. `serving` False: no receiver runs here, and pages do not promise that one does."""
 
-    def __init__(self, store: Store, gate: Gate, jobs: Jobs, *, serving: bool, consent: Literal["assume", "require"]):
+    def __init__(
+        self,
+        store: Store,
+        gate: Gate,
+        jobs: Jobs,
+        *,
+        serving: bool,
+        consent: Literal["assume", "require"],
+        suite: str = "suite.jsonl",
+    ) -> None:
         self.store = store
+        self.suite = Path(suite)
         self.gate = gate
         self.jobs = jobs
         self.serving = serving
+        self.consent: Literal["assume", "require"] = consent
         self.index = Index(store, consent)
         self.sessions = Sessions(store)
         self._seen: dict[tuple[str, str], float] = {}

@@ -22,7 +22,7 @@ NAVIGATION: tuple[tuple[str, tuple[Link, ...]], ...] = (
         Link("/", "Leaderboard"), Link("/scorecard", "Scorecard"), Link("/recovery", "Recovery"),
         Link("/suites", "Suites and gate"), Link("/judges", "Judges"), Link("/drift", "Drift"),
     )),
-    ("Sessions", (Link("/sessions", "Browse"), Link("/triage", "Triage"), Link("/label", "Label"))),
+    ("Sessions", (Link("/sessions", "Browse"), Link("/triage", "Triage"), Link("/label", "Label", "labeller"))),
     ("This site", (Link("/jobs", "Jobs"), Link("/audit", "Audit log", "admin"), Link("/api", "API"))),
 )  # fmt: skip
 

@@ -42,8 +42,8 @@ def append(path: Path, task: Task) -> None:
         raise InputError(f"the suite cannot be written: {error.strerror}", file=str(path)) from error
 
 
-def approve(path: Path, task_id: str, *, by: str, on: str) -> Task:
-    """Mark a draft in a file of JSON lines as approved: from now on it runs.
+def approve(path: Path, task_id: str, *, by: str, on: str, rubric: str | None = None) -> Task:
+    """Mark a draft in a file of JSON lines as approved: from now on it runs. `rubric` is added to it first.
 
     Raises:
         InputError: there is no such draft, or it lacks a way to judge its end.
@@ -62,6 +62,8 @@ def approve(path: Path, task_id: str, *, by: str, on: str) -> Task:
         extra = raw.get("extra") or {}
         if not extra.get("draft"):
             raise InputError(f"task {task_id} is no draft", file=str(path), line=number)
+        if rubric is not None and rubric.strip():
+            raw["rubric"] = rubric.strip()
         if raw.get("check_final") is None and raw.get("rubric") is None:
             raise InputError(
                 f"draft {task_id} has neither check_final nor rubric, so nothing would judge its end",

@@ -1,6 +1,6 @@
 """Requests to pages: one file for each group, each with a tuple ``PAGES``; this one puts them together."""
 
-from seatrial.server.pages import api, entry, jobs, leaderboard, results, sessions, suites
+from seatrial.server.pages import api, entry, jobs, label, leaderboard, results, sessions, suites, triage
 from seatrial.server.site import Page
 
 PAGES: tuple[Page, ...] = (
@@ -8,6 +8,8 @@ PAGES: tuple[Page, ...] = (
     *sessions.PAGES,
     *results.PAGES,
     *suites.PAGES,
+    *triage.PAGES,
+    *label.PAGES,
     *jobs.PAGES,
     *api.PAGES,
     *entry.PAGES,

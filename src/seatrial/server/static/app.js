@@ -240,6 +240,23 @@
     begin();
   }
 
+  // Labelling
+  const labelling = one("[data-label]");
+  if (labelling) {
+    const boxes = all("[data-key]", labelling);
+    const send = () => labelling.requestSubmit();
+    boxes.forEach((box) => handlers.set(box.dataset.key, () => {
+      if (labelling.dataset.label === "turn") {
+        box.checked = !box.checked;
+        const alone = boxes.find((b) => b.value === "other");
+        if (box.checked && alone) boxes.forEach((b) => { if ((b === alone) !== (box === alone)) b.checked = false; });
+      } else { box.checked = true; send(); }
+    }));
+    handlers.set("Enter", (event) => { if (event.target.closest("button, a")) return false; send(); });
+    handlers.set("s", () => labelling.requestSubmit(one("[data-skip]")));
+    handlers.set("u", () => { const back = one("[data-back]"); if (back) back.click(); else return false; });
+  }
+
   // Jobs
   const jobs = one("[data-jobs]");
   if (jobs) {

@@ -1,0 +1,135 @@
+"""Labelling: a queue item by item with keys, blind to the model; who agrees with whom; labels as a file."""
+
+from __future__ import annotations
+
+import polars as pl
+from starlette.responses import RedirectResponse, Response
+
+from seatrial.errors import InputError, UsageError
+from seatrial.server import labels
+from seatrial.server.access import HERE
+from seatrial.server.rendering import link
+from seatrial.server.site import Asked, Page
+from seatrial.store import permission
+
+_MOST_CRITERIA = 20
+
+
+def annotator_of(asked: Asked, given: str) -> str:
+    """Who labels: whoever holds the token; on this machine without tokens, whoever they say they are."""
+    return asked.who.name if asked.who.name != HERE else (given.strip()[:40] or "me")
+
+
+def overview(asked: Asked) -> Response:
+    """Queues, how far people are, and the way to make another."""
+    heads = labels.queues(asked.store)
+    rows = []
+    for head in heads[:20]:
+        found = labels.queue(asked.store, head.id)
+        given = labels.answers(asked.store, found.items).drop_nulls("labels")
+        counts = dict(given["annotator"].value_counts(sort=True).iter_rows())
+        rows.append((head, found.unit, len(found.items), found.criteria, counts))
+    every = labels.answers(asked.store).drop_nulls("labels")
+    return asked.page(
+        "label.html", rows=rows, total=every.height, here=asked.who.name == HERE, annotator=asked.text("annotator")
+    )
+
+
+def make(asked: Asked) -> Response:
+    """Draw a queue: a child process does."""
+    unit = asked.form.get("unit", "turn")
+    if unit not in labels.KEYS:
+        raise UsageError(f"there is no unit {unit[:40]!r}", hint=", ".join(labels.KEYS))
+    try:
+        n = min(max(int(asked.form.get("n", "100")), 1), 5000)
+    except ValueError:
+        raise UsageError("how many must be a whole number") from None
+    criteria = [c.strip()[:500] for c in asked.form.get("criteria", "").splitlines() if c.strip()][:_MOST_CRITERIA]
+    arguments = ["label", "--keep-queue", f"--unit={unit}", f"--n={n}"]
+    if unit == "output":
+        arguments += [f"--criterion={c}" for c in criteria]
+    asked.did("started", about=f"a queue of {n} {unit}s")
+    job = asked.site.jobs.start(f"Draw {n} {unit}s to label", arguments, asked.who.name)
+    return asked.back("/jobs", started=job.id)
+
+
+def item(asked: Asked) -> Response:
+    """The next item that this annotator has not seen, or the one that is asked for."""
+    found = labels.queue(asked.store, asked.text("queue"))
+    who = annotator_of(asked, asked.text("annotator"))
+    given = labels.answers(asked.store, found.items)
+    mine = given.filter(pl.col("annotator") == who)
+    done = set(mine["item"].to_list())
+    may = permission(asked.store, "label", asked.site.consent)
+    open_ones = [i for i in found.items if may.allows(i.session)]
+    chosen = found.find(asked.text("item")) if asked.text("item") else None
+    if chosen is not None and not may.allows(chosen.session):
+        raise InputError("this item may not be labelled any more")
+    chosen = chosen or next((i for i in open_ones if i.id not in done), None)
+    if chosen is None:
+        return asked.page("label_done.html", queue=found, annotator=who, n=len(done))
+    asked.site.saw(asked, chosen.session)
+    before = mine.filter(pl.col("item") == chosen.id)["labels"].to_list()
+    last = [i for i in mine.sort("time")["item"].to_list() if i != chosen.id]
+    return asked.page(
+        "label_item.html",
+        queue=found,
+        item=chosen,
+        annotator=who,
+        keys=labels.KEYS[found.unit],
+        question=labels.QUESTIONS[found.unit],
+        done=len(done),
+        total=len(open_ones),
+        chosen=(before[0] or []) if before else [],
+        last=last[-1] if last else None,
+    )
+
+
+def answer(asked: Asked) -> Response:
+    """Take an answer, and go on."""
+    form = asked.form
+    found = labels.queue(asked.store, form.get("queue", ""))
+    chosen = found.find(form.get("item", ""))
+    if chosen is None or found.head.id != form.get("queue"):
+        raise InputError("there is no such item in this queue")
+    if not permission(asked.store, "label", asked.site.consent).allows(chosen.session):
+        raise InputError("this item may not be labelled any more")
+    who = annotator_of(asked, form.get("annotator", ""))
+    given = None if form.get("skip") else asked.lists.get("label", [])
+    labels.save(asked.store, chosen, who, given)
+    asked.did("skipped" if given is None else "labelled", session=chosen.session)
+    return RedirectResponse(link("/label/item", queue=found.head.id, annotator=who), 303)
+
+
+def agreement(asked: Asked) -> Response:
+    """Who agrees with whom, and where they do not."""
+    found = labels.queue(asked.store, asked.text("queue"))
+    given = labels.answers(asked.store, found.items)
+    pairs, differ = labels.agreements(found, given)
+    may = permission(asked.store, "label", asked.site.consent)
+    differ = [d for d in differ if may.allows(d.item.session)]
+    for one in differ[:100]:
+        asked.site.saw(asked, one.item.session)
+    return asked.page("label_agreement.html", queue=found, pairs=pairs, differ=differ[:100], n=len(differ))
+
+
+def download(asked: Asked) -> Response:
+    """All labels of a unit as a file for the command line."""
+    unit = asked.text("unit", "turn")
+    given = labels.answers(asked.store).filter(pl.col("unit") == unit)
+    may = permission(asked.store, "label", asked.site.consent)
+    kept = given.filter(~pl.col("session").is_in(pl.Series(list(may.denied), dtype=pl.String).implode()))
+    asked.did("took labels", about=unit[:20])
+    answer = Response(labels.as_lines(kept), media_type="application/x-ndjson")
+    answer.headers["content-disposition"] = 'attachment; filename="labels.jsonl"'
+    return answer
+
+
+PAGES = (
+    Page("/label", overview, "labeller"),
+    Page("/label/make", make, "labeller", ("POST",)),
+    Page("/label/item", item, "labeller"),
+    Page("/label/answer", answer, "labeller", ("POST",)),
+    Page("/label/agreement", agreement, "labeller"),
+    Page("/label/answers", download, "labeller"),
+)

@@ -1,0 +1,251 @@
+"""Triage: failing sessions and incidents become drafts of tasks, or are set aside with a reason."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+from starlette.responses import Response
+
+from seatrial.canon import content_hash
+from seatrial.errors import InfrastructureError, InputError, UsageError
+from seatrial.records import Task
+from seatrial.records.tables import OUTCOMES_TABLE, SIGNALS, TRIAGE
+from seatrial.report.chapters import growth
+from seatrial.server.site import Asked, Page
+from seatrial.server.words import KINDS
+
+BAD = ("correction", "complaint", "escalation", "abandonment", "retry_request")
+FAILED = ("failed", "error_agent", "timeout")
+STATES = ("new", "task", "dismissed")
+PER_PAGE = 50
+_WAIT_S = 40.0
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One session or incident with what speaks against it."""
+
+    session: str
+    state: str
+    why: dict[str, int]
+    quote: str
+    reason: str | None
+    task: str | None
+    by: str | None
+    model: str | None
+    time: float | None
+    incident: bool
+
+
+def items(asked: Asked) -> tuple[list[Item], bool]:
+    """All of them, worst first; and whether sessions have been looked through at all."""
+    snapshot = asked.site.index.current()
+    store = asked.store
+    decided = {r["session"]: r for r in store.table(TRIAGE.name, ordered=False).collect().iter_rows(named=True)}
+    said = store.table(SIGNALS.name, ordered=False).filter(
+        pl.col("dropped_by").is_null() & pl.col("kind").is_in(list(BAD))
+    )
+    rows = said.select("session", "kind", "quote").collect()
+    counted = rows.group_by("session", "kind").agg(pl.len().alias("n"), pl.col("quote").drop_nulls().first())
+    why: dict[str, dict[str, int]] = {}
+    quotes: dict[str, str] = {}
+    for session, kind, n, quote in counted.sort("session", "kind").iter_rows():
+        why.setdefault(session, {})[kind] = n
+        quotes.setdefault(session, quote or "")
+    facts = snapshot.frame.filter(pl.col("parent").is_null()).select("session", "arm", "start", "outcome_status")
+    wanted = list({*why, *decided})
+    here = facts.filter(
+        pl.col("session").is_in(pl.Series(wanted, dtype=pl.String).implode())
+        | pl.col("outcome_status").cast(pl.String).is_in(list(FAILED))
+    )
+    out = []
+    for session, model, start, status in here.iter_rows():
+        against = {KINDS.get(k, k): n for k, n in why.get(session, {}).items()}
+        if status in FAILED:
+            against[str(status).replace("_", " ")] = 1
+        out.append(_item(session, decided.pop(session, None), against, quotes.get(session, ""), model, start))
+    out += [_item(s, row, {}, "", None, row["time"]) for s, row in decided.items() if row["kind"] == "incident"]
+    out.sort(key=lambda i: (-sum(i.why.values()), -(i.time or 0.0), i.session))
+    looked = store.table(OUTCOMES_TABLE.name, ordered=False).select("session").head(1).collect().height > 0
+    return out, looked
+
+
+def _item(
+    session: str, row: dict[str, Any] | None, why: dict[str, int], quote: str, model: str | None, at: float | None
+) -> Item:
+    incident = session.startswith("incident-")
+    return Item(
+        session=session,
+        state="new" if row is None else row["state"],
+        why=why or ({"incident": 1} if incident else {}),
+        quote=quote,
+        reason=None if row is None else row["reason"],
+        task=None if row is None else row["task"],
+        by=None if row is None else row["by"],
+        model=model,
+        time=at,
+        incident=incident,
+    )
+
+
+def triage(asked: Asked) -> Response:
+    """The list."""
+    every, looked = items(asked)
+    state = asked.text("state", "new")
+    state = state if state in STATES else "new"
+    page = asked.number("page", 1, least=1)
+    chosen = [i for i in every if i.state == state]
+    counts = {s: sum(i.state == s for i in every) for s in STATES}
+    for one in chosen[(page - 1) * PER_PAGE : page * PER_PAGE]:
+        if one.quote:
+            asked.site.saw(asked, one.session)
+    return asked.page(
+        "triage.html",
+        items=chosen[(page - 1) * PER_PAGE : page * PER_PAGE],
+        total=len(chosen),
+        page=page,
+        pages=max(1, -(-len(chosen) // PER_PAGE)),
+        state=state,
+        counts=counts,
+        looked=looked,
+        drafts=drafts(asked.site.suite),
+        suite=str(asked.site.suite),
+    )
+
+
+def drafts(path: Path) -> list[Task]:
+    """The drafts in a suite file; none where it cannot be read."""
+    out = []
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    for line in lines:
+        try:
+            task = msgspec.json.decode(line, type=Task) if line.strip() else None
+        except msgspec.DecodeError:
+            continue
+        if task is not None and task.extra.get("draft"):
+            out.append(task)
+    return out
+
+
+def draft(asked: Asked) -> Response:
+    """Make a draft from a session: a child process does."""
+    session = asked.form.get("session", "")
+    asked.site.index.shown(session)
+    arguments = [
+        "task", "from-session", f"--suite={asked.site.suite}", f"--by={asked.who.name}", "--", session,
+    ]  # fmt: skip
+    made = _run(asked, f"Draft a task from {session[:12]}", arguments)
+    asked.did("drafted", session=session)
+    found = made.get("drafts") or [{}]
+    return asked.back("/triage/draft", task=str(found[0].get("id", "")))
+
+
+def show_draft(asked: Asked) -> Response:
+    """A draft: what it asks, what is open, and the way to approve it."""
+    wanted = asked.text("task")
+    task = next((t for t in drafts(asked.site.suite) if t.id == wanted), None)
+    if task is None:
+        raise InputError("there is no such draft", hint=f"drafts are kept in {asked.site.suite}")
+    session = task.extra.get("from_session")
+    return asked.page(
+        "draft.html",
+        task=task,
+        parts=(growth.draft(task),),
+        session=session if isinstance(session, str) else None,
+        judged=task.check_final is not None or task.rubric is not None,
+        suite=str(asked.site.suite),
+    )
+
+
+def approve(asked: Asked) -> Response:
+    """Approve a draft, with the rubric that a person wrote."""
+    task = asked.form.get("task", "")
+    rubric = asked.form.get("rubric", "").strip()
+    arguments = ["task", "approve", f"--by={asked.who.name}", *([f"--rubric={rubric}"] if rubric else [])]
+    _run(asked, f"Approve {task[:40]}", [*arguments, "--", str(asked.site.suite), task])
+    asked.did("approved", about=task[:80])
+    return asked.back("/triage", state="task")
+
+
+def _run(asked: Asked, title: str, arguments: list[str]) -> dict[str, Any]:
+    """Run a quick command to its end, and give what it answered.
+
+    Raises:
+        UsageError: the command refused; its words are handed on.
+        InfrastructureError: it did not come to its end.
+    """
+    job = asked.site.jobs.start(title, arguments, asked.who.name, "quick")
+    ended = asked.site.jobs.wait(job.id, _WAIT_S)
+    if ended is None or ended.ended is None:
+        raise InfrastructureError(f"{title}: it takes longer than expected", hint="look at the page of jobs")
+    if ended.state != "done":
+        raise _refusal(ended.said, title)
+    try:
+        held = json.loads(ended.printed).get("result")
+    except ValueError:
+        held = None
+    return held if isinstance(held, dict) else {}
+
+
+def _refusal(said: list[str], title: str) -> UsageError:
+    for line in reversed(said):
+        try:
+            error = json.loads(line)["error"]
+            return UsageError(str(error["message"]), hint=error.get("hint"))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return UsageError(f"{title}: it failed", hint="the page of jobs shows what it said")
+
+
+def dismiss(asked: Asked) -> Response:
+    """Set a session or an incident aside, with the reason."""
+    session, reason = asked.form.get("session", ""), asked.form.get("reason", "").strip()
+    if not reason:
+        raise UsageError("a dismissal needs a reason")
+    every, _ = items(asked)
+    found = next((i for i in every if i.session == session), None)
+    if found is None:
+        raise InputError("there is no such session or incident")
+    _decide(asked, session, "dismissed", reason[:2000], incident=found.incident)
+    asked.did("dismissed", session=session)
+    return asked.back("/triage")
+
+
+def incident(asked: Asked) -> Response:
+    """Write down something that went wrong outside any stored session."""
+    text = asked.form.get("text", "").strip()
+    if not text:
+        raise UsageError("an incident needs a description")
+    _decide(asked, f"incident-{content_hash([text, time.time()])[:10]}", "new", text[:2000], incident=True)
+    asked.did("noted an incident")
+    return asked.back("/triage")
+
+
+def _decide(asked: Asked, session: str, state: str, reason: str, *, incident: bool) -> None:
+    row = {
+        "session": session,
+        "state": state,
+        "reason": reason,
+        "task": None,
+        "kind": "incident" if incident else "session",
+        "by": asked.who.name,
+        "time": time.time(),
+    }
+    asked.store.commit({TRIAGE.name: pl.DataFrame([row], schema=TRIAGE.schema())}, replace_sessions=[session])
+
+
+PAGES = (
+    Page("/triage", triage),
+    Page("/triage/draft", show_draft),
+    Page("/triage/draft", draft, "labeller", ("POST",)),
+    Page("/triage/approve", approve, "labeller", ("POST",)),
+    Page("/triage/dismiss", dismiss, "labeller", ("POST",)),
+    Page("/triage/incident", incident, "labeller", ("POST",)),
+)
