@@ -60,6 +60,12 @@ def scorecard(
         Path | None,
         typer.Option(metavar="FILE", help="A person's verdicts on actions (JSON lines); they outrank other sources."),
     ] = None,
+    judge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A judge of actions (criterion 'relevant'); needs --stamp.")
+    ] = None,
+    stamp: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its stamp, from 'seatrial judge validate --stamp'.")
+    ] = None,
     values: Annotated[bool, typer.Option("--values", help="With --json: every run's values and evidence too.")] = False,
     format: Annotated[str, typer.Option(help="Source format; auto recognises each file.")] = "auto",
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
@@ -86,9 +92,12 @@ def scorecard(
     from seatrial.dimensions.annotations import Annotations
     from seatrial.dimensions.profiles import load_profiles
     from seatrial.errors import UsageError
+    from seatrial.flows.relevance_judge import from_files
     from seatrial.flows.scorecard import ScorecardOptions, score_sources
     from seatrial.settings import load
 
+    if (judge is None) != (stamp is None):
+        raise UsageError("--judge and --stamp go together", hint="an unvalidated judge decides nothing")
     where = Path(store or load().store)
     options = ScorecardOptions(
         level=level,
@@ -101,6 +110,7 @@ def scorecard(
         profiles=load_profiles(profile) if profile is not None else (),
         values=values,
         annotations=Annotations(annotations) if annotations is not None else None,
+        judge=from_files(judge, stamp) if judge is not None and stamp is not None else None,
     )
     if agent:
         if len(sources) != 1:

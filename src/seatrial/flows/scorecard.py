@@ -18,6 +18,7 @@ from seatrial.dimensions.profiles import Profile, ProfileValue, weighed
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.attempts import resolve, runs, stored_run
 from seatrial.flows.evidence import UNNAMED, Foreign, Setting, of_judged, setting
+from seatrial.flows.relevance_judge import RelevanceJudge
 from seatrial.records import DimensionResult, Evidence, Scorecard, protocols
 from seatrial.store import Store
 
@@ -31,7 +32,7 @@ class ScorecardOptions(msgspec.Struct, frozen=True, kw_only=True):
     known, and replays are not measured). `model` keeps one model's runs. `only` names dimensions (none: all).
     `audits` is a folder for one audit file per run. `profiles` are deployment profiles, kept apart from what is
     measured. `values` keeps every run's values in the result. `annotations` are a person's verdicts on actions, which
-    outrank every other source of relevance (METHODS 5, D2).
+    outrank every other source of relevance, and `judge` a validated judge's, which none do (METHODS 5, D2).
     """
 
     level: float = 0.95
@@ -44,6 +45,7 @@ class ScorecardOptions(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[Profile, ...] = ()
     values: bool = False
     annotations: Annotations | None = None
+    judge: RelevanceJudge | None = None
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,9 +171,9 @@ def gather(
 
 
 def _annotated(run: Evidence, options: ScorecardOptions) -> Evidence:
-    if options.annotations is None:
-        return run
-    return msgspec.structs.replace(run, annotations=options.annotations.of(run.attempt, run.trace))
+    if options.annotations is not None:
+        run = msgspec.structs.replace(run, annotations=options.annotations.of(run.attempt, run.trace))
+    return run if options.judge is None else msgspec.structs.replace(run, judged=options.judge.of(run))
 
 
 def _chosen(options: ScorecardOptions) -> tuple[protocols.Dimension, ...]:
