@@ -105,7 +105,7 @@ def _cut_short(store: Store, path: Path, known: set[str]) -> list[dict[str, Any]
             return []
         latest[entry.key] = entry.value
     # Attempts whose traces were erased are not brought back by the ledger.
-    done = [d for d in latest.values() if d.blob is not None and store.blobs.path(d.blob).exists()]
+    done = [d for d in latest.values() if d.blob is not None and store.blobs.has(d.blob)]
     if not done:
         return []
     return [

@@ -144,7 +144,7 @@ class _Maker:
         """Whether a recorded attempt has to be made again: its trace is gone, or it never could run."""
         if done.attempt.status == "error_infra":
             return True
-        return done.blob is not None and not self._store.blobs.path(done.blob).exists()
+        return done.blob is not None and not self._store.blobs.has(done.blob)
 
     def make(self, planned: Planned) -> Done:
         """One attempt, made again while infrastructure fails and retries are left."""

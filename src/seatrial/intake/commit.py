@@ -184,12 +184,11 @@ class _Kept:
         if row is None:
             return None
         if session not in self._loaded:
-            path = self._store.blobs.path(row["blob"])
             try:
-                self._loaded[session] = _stored(row, path.read_bytes())
-            except (FileNotFoundError, StoreError):
+                self._loaded[session] = _stored(row, self._store.blobs.packed(row["blob"]))
+            except StoreError:
                 # A lost or damaged blob is made good by reading its source again, which is being done here.
-                path.unlink(missing_ok=True)
+                self._store.blobs.discard(row["blob"])
                 return None
         return self._loaded[session]
 

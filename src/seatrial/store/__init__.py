@@ -8,6 +8,15 @@ from seatrial.store.scan import Proof
 from seatrial.store.store import FORMAT, Store, temporary_store
 from seatrial.store.verify import Verification
 
+
+def _elsewhere(url: str, *, create: bool, durable: bool) -> Store:
+    from seatrial.store.remote import open_remote
+
+    return open_remote(url, create=create, durable=durable)
+
+
+Store.elsewhere = staticmethod(_elsewhere)
+
 __all__ = [
     "FORMAT",
     "Erasure",

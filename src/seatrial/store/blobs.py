@@ -89,11 +89,26 @@ class Blobs:
         Raises:
             StoreError: it is absent or damaged.
         """
+        return unpack(name, self.packed(name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a blob of that name."""
+        return self.path(name).exists()
+
+    def packed(self, name: str) -> bytes:
+        """The compressed bytes of a blob, unchecked.
+
+        Raises:
+            StoreError: it is absent.
+        """
         try:
-            packed = self.path(name).read_bytes()
+            return self.path(name).read_bytes()
         except FileNotFoundError:
             raise StoreError(f"blob {name} is missing", hint="ingest its source again") from None
-        return unpack(name, packed)
+
+    def discard(self, name: str) -> None:
+        """Let go of a damaged blob, so that the next `put` of that name keeps a whole one."""
+        self.path(name).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
         """Every blob's name, sorted."""

@@ -19,9 +19,10 @@ from seatrial.errors import StoreError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
 from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.layout import ERASING
 from seatrial.store.ledgers import LEDGERS, ledger_attempts
-from seatrial.store.scan import Proof, scan
-from seatrial.store.store import ERASING, Store
+from seatrial.store.scan import Proof
+from seatrial.store.store import Store
 
 _LOOSE_S = 24 * 3600.0
 _TEXT = 24
@@ -74,8 +75,7 @@ def erase(
         before = store.versions.head()
         wanted_for = _identifiers(store, wanted, subjects)
         blobs = _blobs(store, set(wanted), set(subjects))
-        write_atomic(store.path / ERASING, canonical(_Marker(blobs, wanted, list(subjects))), mode=0o600)
-        sync_path(store.path)
+        store.begin_erasing(canonical(_Marker(blobs, wanted, list(subjects))))
         say(0, 3, "erasing")
         rows = _counts(store, wanted, subjects)
         empty = {t.name: pl.DataFrame(schema=t.schema()) for t in TABLES}
@@ -84,7 +84,7 @@ def erase(
         say(1, 3, "erasing")
         _finish(store)
         say(2, 3, "erasing")
-        proof = scan(store.path, {k: [i for i in ids if i not in remembered] for k, ids in wanted_for.ids.items()})
+        proof = store.look_for({k: [i for i in ids if i not in remembered] for k, ids in wanted_for.ids.items()})
         say(3, 3, "erasing")
     return Erasure(
         sessions=tuple(wanted),
@@ -256,8 +256,7 @@ def _finish(store: Store) -> None:
     store.blobs.remove(b for b in marker.blobs if b not in used)
     store.audit.strike(marker.sessions)
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
-    path.unlink()
-    sync_path(store.path)
+    store.end_erasing()
 
 
 def _strike(folder: Path, sessions: Sequence[str]) -> None:

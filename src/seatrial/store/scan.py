@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -42,11 +42,15 @@ def scan(root: Path, wanted: Mapping[str, Sequence[str]]) -> Proof:
     An identifier stands somewhere when no letter, digit, ``_`` or ``-`` is next to it. One that is shorter than
     twelve characters is looked for as the value of a column named ``session`` or ``subject``.
     """
+    paths = sorted(p for p in root.rglob("*") if p.is_file())
+    return scan_things(((str(path.relative_to(root)), path.read_bytes()) for path in paths), wanted)
+
+
+def scan_things(things: Iterable[tuple[str, bytes]], wanted: Mapping[str, Sequence[str]]) -> Proof:
+    """`scan` over names and bytes, wherever they are."""
     search = _Search(wanted)
     files = size = unpacked = 0
-    for path in sorted(p for p in root.rglob("*") if p.is_file()):
-        name = str(path.relative_to(root))
-        data = path.read_bytes()
+    for name, data in things:
         files += 1
         size += len(data)
         search.look(name, name)
@@ -54,7 +58,7 @@ def scan(root: Path, wanted: Mapping[str, Sequence[str]]) -> Proof:
             # A checkpoint's own bounds are cut off and rounded up, and can spell the id after the one they bound.
             # What it holds is looked at unpacked.
             search.look(name, data.decode("utf-8", "replace"))
-        for text in _unpacked(path, data):
+        for text in _unpacked(name, data):
             unpacked += len(text)
             search.look(name, text)
     search.flush()
@@ -67,13 +71,24 @@ def scan(root: Path, wanted: Mapping[str, Sequence[str]]) -> Proof:
     )
 
 
-def _unpacked(path: Path, data: bytes) -> Iterator[str]:
-    if path.name.endswith(".z"):
+def merged(one: Proof, other: Proof) -> Proof:
+    """Two scans for the same identifiers, as one."""
+    return Proof(
+        files=one.files + other.files,
+        bytes=one.bytes + other.bytes,
+        unpacked_bytes=one.unpacked_bytes + other.unpacked_bytes,
+        looked_for=one.looked_for,
+        found=(*one.found, *other.found)[:LISTED],
+    )
+
+
+def _unpacked(name: str, data: bytes) -> Iterator[str]:
+    if name.endswith(".z"):
         try:
             yield zlib.decompress(data).decode("utf-8", "replace")
         except zlib.error:
             return  # its bytes as they are have been looked at
-    elif path.suffix == ".parquet":
+    elif name.endswith(".parquet"):
         try:
             frame = pl.read_parquet(io.BytesIO(data))
         except (pl.exceptions.PolarsError, OSError):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import polars as pl
 
-from seatrial._version import __version__
 from seatrial.canon import canonical, digest
 from seatrial.errors import InputError, StoreError, UsageError
 from seatrial.privacy import Pseudonyms
@@ -25,35 +22,35 @@ from seatrial.records.trace import Trace
 from seatrial.store.audit import FILE as AUDIT
 from seatrial.store.audit import Audit
 from seatrial.store.blobs import Blobs, pack
+from seatrial.store.bucket import is_url
 from seatrial.store.delta import DeltaTables, conform, frame_digest
 from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.layout import (
+    ERASING,
+    FORMAT,
+    LOCK_TIMEOUT_S,
+    check_layout,
+    create_layout,
+    followed,
+    write_key,
+)
 from seatrial.store.ledgers import ledger_attempts
 from seatrial.store.lock import Lock
 from seatrial.store.owners import Owners
 from seatrial.store.results import FOLDER as RESULTS
 from seatrial.store.results import ResultHead, Results, StoredResult
+from seatrial.store.scan import Proof, scan
 from seatrial.store.verify import Verification, verify
-from seatrial.store.versions import HEAD, Version, Versions, link
+from seatrial.store.versions import Version, Versions, link
 
-FORMAT = 1
-"""Version of the folder's layout. A store of another version is refused, never guessed at."""
-
-LOCK_TIMEOUT_S = 120.0
-ERASING = "erasing.json"
-"""Says what an erasure is about to remove from disk (`erase`)."""
-
-_OURS = frozenset(
-    {"blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", RESULTS, AUDIT, ERASING, HEAD}
-)
 _TABLES = {table.name: table for table in TABLES}
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
 
-class _StoreFile(msgspec.Struct, frozen=True, kw_only=True):
-    format: int
-    by: str
-    created: float
-    tables: dict[str, int]
+class Elsewhere(Protocol):
+    """Opens the store at a URL (`remote.open_remote`)."""
+
+    def __call__(self, url: str, *, create: bool, durable: bool) -> Store: ...
 
 
 class Store:
@@ -61,6 +58,9 @@ class Store:
 
     Every `commit` covers all the tables that it is given, or none of them: readers follow the version log.
     """
+
+    elsewhere: ClassVar[Elsewhere | None] = None
+    """Opens a store that is in no folder; the room's door sets it."""
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
         self.path = path
@@ -73,17 +73,20 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, *, create: bool = False, durable: bool = True) -> Store:
-        """Open the store in a folder; with `create`, make one where there is none.
+        """Open the store in a folder or a bucket (``s3://...``); with `create`, make one where there is none.
 
         With `durable` False nothing is forced to disk: a power cut may lose it, a killed process does not.
 
         Raises:
-            InputError: there is no store (and `create` is False), or the folder holds something else.
-            StoreError: the store is of an unknown version, or its ``store.json`` is damaged.
-            UsageError: `path` is a URL.
+            InputError: there is no store (and `create` is False), or the place holds something else.
+            MissingExtra: a bucket is named, and obstore is not installed.
+            StoreError: the store is of an unknown version, its ``store.json`` is damaged, or a bucket does not answer.
+            UsageError: `path` is a URL of another kind.
         """
-        if "://" in str(path):
-            raise UsageError(f"a store is a folder, not a URL: {path}", hint="give a path")
+        url = str(path) if is_url(path) else followed(Path(path))
+        if url is not None:
+            assert cls.elsewhere is not None
+            return cls.elsewhere(url, create=create, durable=durable)
         folder = Path(path)
         marker = folder / "store.json"
         if not marker.exists():
@@ -91,8 +94,8 @@ class Store:
                 raise InputError(
                     "there is no store here", file=str(folder), hint="make one with: seatrial ingest PATH --store DIR"
                 )
-            _create(folder)
-        _check(marker)
+            create_layout(folder)
+        check_layout(marker)
         return cls(folder, durable=durable)
 
     @property
@@ -297,8 +300,28 @@ class Store:
 
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
-        erasing = (self.path / ERASING).exists()
-        return verify(self.versions, self.blobs, self.delta, progress, erasing=erasing, results=self._results)
+        return self._verified(self.blobs, progress)
+
+    def _verified(self, blobs: Blobs, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
+        erasing = self._half_erased()
+        return verify(self.versions, blobs, self.delta, progress, erasing=erasing, results=self._results)
+
+    def _half_erased(self) -> bool:
+        return (self.path / ERASING).exists()
+
+    def begin_erasing(self, note: bytes) -> None:
+        """Write down what is being erased, durably: whoever writes next ends it if this is cut short."""
+        write_atomic(self.path / ERASING, note, mode=0o600)
+        sync_path(self.path)
+
+    def end_erasing(self) -> None:
+        """Everything in the note is gone."""
+        (self.path / ERASING).unlink()
+        sync_path(self.path)
+
+    def look_for(self, wanted: Mapping[str, Sequence[str]]) -> Proof:
+        """Look for identifiers, given by kind, in every byte of the store (`scan`)."""
+        return scan(self.path, wanted)
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.
@@ -310,7 +333,7 @@ class Store:
             try:
                 return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), False
             except FileNotFoundError:
-                _write_key(path)
+                write_key(path)
                 return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), self.versions.head().number > 0
             except (ValueError, OSError) as error:
                 raise StoreError(
@@ -324,62 +347,6 @@ def _table(name: str) -> Table:
     return _TABLES[name]
 
 
-def _create(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        strangers = sorted(p.name for p in folder.iterdir() if p.name not in _OURS and not p.name.endswith(".tmp"))
-    except OSError as error:
-        raise InputError(f"a store cannot be made here: {error.strerror}", file=str(folder)) from error
-    if strangers:
-        raise InputError(
-            f"this folder is not a store and is not empty (it holds {strangers[0]})",
-            file=str(folder),
-            hint="give an empty or new folder",
-        )
-    with Lock(folder / "lock", LOCK_TIMEOUT_S).held():
-        if (folder / "store.json").exists():
-            return
-        for name in ("blobs", "tables"):
-            (folder / name).mkdir(exist_ok=True)
-        if not (folder / "key").exists():
-            _write_key(folder / "key")
-        Versions(folder / "versions.jsonl").begin()
-        about = _StoreFile(
-            format=FORMAT,
-            by=f"seatrial {__version__}",
-            created=time.time(),
-            tables={t.name: t.version for t in TABLES},
-        )
-        write_atomic(folder / "store.json", json.dumps(msgspec.to_builtins(about), indent=1).encode() + b"\n")
-        sync_path(folder)
-
-
-def _check(marker: Path) -> None:
-    try:
-        about = msgspec.json.decode(marker.read_bytes(), type=_StoreFile)
-    except (msgspec.DecodeError, OSError) as error:
-        raise StoreError(f"store.json cannot be read: {error}", file=str(marker), hint="restore it") from error
-    if about.format != FORMAT:
-        raise StoreError(
-            f"the store has layout version {about.format}, this seatrial knows {FORMAT}",
-            file=str(marker),
-            hint=f"it was made by {about.by}: use that version or a newer one",
-        )
-    for table in TABLES:
-        stored = about.tables.get(table.name, table.version)
-        if stored != table.version:
-            raise StoreError(
-                f"table {table.name} has version {stored}, this seatrial knows {table.version}",
-                file=str(marker),
-                hint="ingest into a new store",
-            )
-
-
-def _write_key(path: Path, key: bytes | None = None) -> None:
-    write_atomic(path, (key.decode() if key else secrets.token_hex(32)).encode() + b"\n", mode=0o600)
-    sync_path(path.parent)
-
-
 @contextmanager
 def temporary_store() -> Iterator[Store]:
     """A store that is gone after the ``with`` block: for commands that are given paths.
@@ -390,7 +357,7 @@ def temporary_store() -> Iterator[Store]:
     folder = Path(tempfile.mkdtemp(prefix="seatrial-"))
     try:
         os.chmod(folder, 0o700)
-        _write_key(folder / "key", _TEMPORARY_KEY)
+        write_key(folder / "key", _TEMPORARY_KEY)
         yield Store.open(folder, create=True, durable=False)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

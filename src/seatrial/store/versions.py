@@ -121,6 +121,11 @@ class Versions:
         write_atomic(self._path, b"".join(canonical(v) + b"\n" for v in versions if v.number))
         sync_path(self._path.parent)
 
+    def take(self, lines: bytes, number: int) -> None:
+        """Hold these lines, that many, from now on: the log as it is elsewhere."""
+        write_atomic(self._path, lines, durable=self._durable)
+        self._remember(number)
+
     def append(self, version: Version) -> None:
         """Add a version, durably. The caller holds the store's lock."""
         with open(self._path, "ab") as out:

@@ -22,8 +22,8 @@ from seatrial.records import Step, Trace
 from seatrial.records.tables import CONSENTS, SIGNALS
 from seatrial.store import Store
 from seatrial.store.erase import before, erase, family, of_user
+from seatrial.store.layout import ERASING
 from seatrial.store.scan import scan
-from seatrial.store.store import ERASING
 
 Make = Callable[..., Trace]
 Put = Callable[[Store, Sequence[Trace]], str]

@@ -178,8 +178,8 @@ def test_sessions_are_found_by_the_start_of_their_id(store: Store, trace: Make, 
 def test_there_must_be_a_store(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no store here"):
         Store.open(tmp_path)
-    with pytest.raises(UsageError, match="not a URL"):
-        Store.open("s3://bucket/store", create=True)
+    with pytest.raises(UsageError, match="a store is a folder or s3"):
+        Store.open("gs://bucket/store", create=True)
     (tmp_path / "thesis.doc").write_text("precious")
     with pytest.raises(InputError, match=r"not a store and is not empty .*thesis"):
         Store.open(tmp_path, create=True)
