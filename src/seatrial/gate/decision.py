@@ -296,8 +296,22 @@ def _must_pass(baseline: Run, candidate: Run, settings: GateSettings) -> tuple[t
     return tuple(sorted(cases & set(candidate.failing))), tuple(sorted(absent))
 
 
+def _fewer(run: Run) -> str | None:
+    """Tasks with fewer attempts than the run's others: it was cut short, or some were erased."""
+    made: dict[str, int] = {}
+    for metric in run.metrics.values():
+        for task, t in metric.tasks.items():
+            made[task] = max(made.get(task, 0), len(t.values) + t.n_excluded)
+    most = max(made.values(), default=0)
+    short = sorted(task for task, n in made.items() if n < most)
+    if not short:
+        return None
+    have = "task has" if len(short) == 1 else "tasks have"
+    return f"{run.label}: {len(short)} {have} fewer than {most} attempts, such as {short[0]}"
+
+
 def _said(baseline: Run, candidate: Run) -> list[str]:
-    out = []
+    out = [said for run in (baseline, candidate) if (said := _fewer(run)) is not None]
     undeclared = sorted(m for m, r in candidate.metrics.items() if m not in baseline.metrics and r.kind == "quality")
     if undeclared:
         out.append(f"not gated, because the baseline has no such metric: {', '.join(undeclared)}")

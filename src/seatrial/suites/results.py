@@ -77,6 +77,11 @@ class SuiteResult(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: Spread
     latency_s: Spread
     tokens: Spread
+    k: int = 0
+    """Attempts per task: planned, or as many as the task with the most has."""
+
+    short: tuple[str, ...] = ()
+    """Tasks with fewer attempts than `k`, sorted: the run was cut short, or some were erased."""
 
 
 Judged = Sequence[tuple[Attempt, Sequence[Verdict]]]
@@ -85,6 +90,8 @@ Judged = Sequence[tuple[Attempt, Sequence[Verdict]]]
 def results(judged: Judged, *, n_planned: int | None = None, level: float = 0.95) -> SuiteResult:
     """The numbers of a run's attempts, each with its verdicts."""
     attempts = [a for a, _ in judged]
+    made = {task: len({a.trial for a in group}) for task, group in _by_task(attempts).items()}
+    k = max(made.values(), default=0)
     seen = [(a, v) for a, v in judged if a.status in SCORED or a.status == "unscored"]
     return SuiteResult(
         counts=counts(attempts, n_planned),
@@ -95,6 +102,8 @@ def results(judged: Judged, *, n_planned: int | None = None, level: float = 0.95
         cost_usd=spread([a.cost_usd for a in attempts]),
         latency_s=spread([a.latency_s for a in attempts]),
         tokens=spread([a.tokens for a in attempts]),
+        k=k,
+        short=tuple(sorted(task for task, n in made.items() if n < k)),
     )
 
 

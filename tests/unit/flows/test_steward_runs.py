@@ -100,3 +100,28 @@ def test_a_finished_run_is_purged_with_its_verdicts_and_ledger(tmp_path: Path) -
     assert b"whole~" not in left
     assert b"secret words" not in left
     assert store.verify().ok
+
+
+def test_what_is_missing_is_noted_in_every_table(tmp_path: Path) -> None:
+    """One attempt of a whole run is erased: every table of the run, and the gate, says so."""
+    from seatrial.flows.check import CheckOptions, check
+    from seatrial.flows.run import stored
+    from seatrial.report.chapters import suite as chapter
+
+    answer = [{"path": "answer", "op": "contains", "value": "answered"}]
+    suite = Suite("s", tuple(Task(id=f"t{i}", input=f"hi {i}", check_final=answer) for i in range(2)))
+    for name in ("old", "new"):
+        run_suite(suite, agent=Teller(), store=tmp_path, options=RunOptions(k=3, name=name))
+    store = Store.open(tmp_path)
+    _, _, whole = stored(store, "new")
+    assert (whole.k, whole.short) == (3, ())
+    steward.forget(store, steward.subject_of(store, sessions=["new~t1~2"]))
+    _, _, result = stored(store, "new")
+    assert (result.k, result.short) == (3, ("t1",))
+    tables = [t for section in chapter.run("new", result) for t in section.tables]
+    assert len(tables) == 4
+    assert all("1 task has fewer than 3 attempts" in str(t.caption) for t in tables)
+    beside = chapter.systems([("new", result), ("old", whole)], {})
+    assert any("1 task has fewer than 3 attempts" in note for note in beside.notes)
+    warned = check(Path("old"), Path("new"), CheckOptions(store=tmp_path)).comparison.warnings
+    assert any("1 task has fewer than 3 attempts, such as t1" in w for w in warned)

@@ -45,6 +45,10 @@ class _Result(Protocol):
     def cost_usd(self) -> Any: ...
     @property
     def latency_s(self) -> Any: ...
+    @property
+    def k(self) -> int: ...
+    @property
+    def short(self) -> Sequence[str]: ...
 
 
 def run(heading: str, result: _Result, warnings: Sequence[str] = ()) -> tuple[Section, ...]:
@@ -53,12 +57,21 @@ def run(heading: str, result: _Result, warnings: Sequence[str] = ()) -> tuple[Se
         Section(
             heading=heading,
             paragraphs=(counted(result.counts), _money(result)),
-            tables=(metrics(result.metrics), crossing(result.crossing)),
+            tables=(metrics(result.metrics, short(result)), crossing(result.crossing, short(result))),
             items=tuple(clean(w) for w in warnings),
         ),
-        Section(heading="How reliably", tables=(curve(result.curve),)),
-        Section(heading="By task", tables=(by_task(result.tasks),)),
+        Section(heading="How reliably", tables=(curve(result.curve, short(result)),)),
+        Section(heading="By task", tables=(by_task(result.tasks, short(result)),)),
     )
+
+
+def short(result: _Result) -> str:
+    """What a table's caption adds where tasks have fewer attempts than the run has per task."""
+    n = len(result.short)
+    if not n:
+        return ""
+    have = "task has" if n == 1 else "tasks have"
+    return f". {n} {have} fewer than {result.k} attempts"
 
 
 def counted(n: Counts) -> str:
@@ -85,11 +98,11 @@ def _seconds(value: float | None) -> str:
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
 
 
-def metrics(rows: Sequence[_Metric]) -> Table:
+def metrics(rows: Sequence[_Metric], note: str = "") -> Table:
     """One row per metric, never blended. A check of production that nothing was there for has no row: outside
     production that is all of them."""
     return Table(
-        caption="Share of attempts that pass each check, intervals by task",
+        caption=f"Share of attempts that pass each check, intervals by task{note}",
         columns=(
             Column(head="layer"),
             Column(head="metric", name=True),
@@ -114,10 +127,12 @@ def metrics(rows: Sequence[_Metric]) -> Table:
     )
 
 
-def crossing(c: Any) -> Table:
+def crossing(c: Any, note: str = "") -> Table:
     """Answer against trajectory."""
     return Table(
-        caption="Answer against trajectory" + (f" ({c.unjudged} attempts not judged on both)" if c.unjudged else ""),
+        caption="Answer against trajectory"
+        + (f" ({c.unjudged} attempts not judged on both)" if c.unjudged else "")
+        + note,
         columns=(
             Column(head="answer"),
             Column(head="way sensible", right=True),
@@ -130,10 +145,10 @@ def crossing(c: Any) -> Table:
     )
 
 
-def curve(points: Sequence[Any]) -> Table:
+def curve(points: Sequence[Any], note: str = "") -> Table:
     """pass^k and pass@k."""
     return Table(
-        caption="pass^k: all of k attempts pass. pass@k: at least one of k passes. Intervals by task",
+        caption=f"pass^k: all of k attempts pass. pass@k: at least one of k passes. Intervals by task{note}",
         columns=(Column(head="k", right=True), Column(head="pass^k", right=True), Column(head="pass@k", right=True)),
         rows=tuple(
             (
@@ -146,12 +161,12 @@ def curve(points: Sequence[Any]) -> Table:
     )
 
 
-def by_task(rows: Sequence[Any]) -> Table:
+def by_task(rows: Sequence[Any], note: str = "") -> Table:
     """Tasks, the worst first."""
     order = sorted(rows, key=lambda t: (t.passed / t.n_scored if t.n_scored else 2.0, t.task))
     more = f"; {len(order) - SHOWN_TASKS} more (--json lists all)" if len(order) > SHOWN_TASKS else ""
     return Table(
-        caption=f"{len(order)} tasks, the worst first{more}",
+        caption=f"{len(order)} tasks, the worst first{more}{note}",
         columns=(
             Column(head="task", name=True),
             Column(head="passed", right=True),
@@ -192,6 +207,7 @@ def systems(found: Sequence[tuple[str, _Result]], skipped: Mapping[str, int]) ->
             continue
         rows.append((metric, *(_cell(cells.get(system)) for system, _ in found)))
     left = tuple(f"left out {n} times: {clean(why)}" for why, n in skipped.items())
+    left += tuple(f"{clean(system)}{said[1:]}" for system, result in found if (said := short(result)))
     return Section(
         heading="What differs between systems",
         paragraphs=("Share of attempts that pass each check; below it the interval by task and attempts judged.",),
