@@ -173,8 +173,9 @@ class Jobs:
                 self._end(job, None, f"it could not be started: {error}")
 
     def _run(self, job: Job) -> None:
-        command = [sys.executable, "-c", "from seatrial.cli import main; main()", *job.arguments]
-        command += ["--store", str(self._store), "--json"]
+        at = job.arguments.index("--") if "--" in job.arguments else len(job.arguments)
+        words = [*job.arguments[:at], "--store", str(self._store), "--json", *job.arguments[at:]]
+        command = [sys.executable, "-c", "from seatrial.cli import main; main()", *words]
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -183,17 +183,22 @@ def behind(
 
 
 def _sentences(store: Store, sessions: list[str], key: str, most: int) -> list[Sentence]:
-    some = pl.Series(sessions[:2000], dtype=pl.String).implode()
     if key == "no_tool_hallucination":
+        some = pl.Series(sessions[:2000], dtype=pl.String).implode()
         calls = store.table(CALLS.name, ordered=False).filter(pl.col("session").is_in(some) & pl.col("hallucinated"))
         rows = calls.select("session", "step", "tool").head(most).collect()
         return [
             Sentence(session=s, step=step, kind="invented tool", quote=f"called {tool}, which does not exist")
             for s, step, tool in rows.iter_rows()
         ]
-    kinds = kinds_of(key)
+    return sentences_of(store, sessions, kinds_of(key), most)
+
+
+def sentences_of(store: Store, sessions: Sequence[str], kinds: Sequence[str], most: int) -> list[Sentence]:
+    """The surest evidence of some kinds in some sessions: one piece of each first, then the rest."""
+    some = pl.Series(sessions[:2000], dtype=pl.String).implode()
     signals = store.table(SIGNALS.name, ordered=False).filter(
-        pl.col("session").is_in(some) & pl.col("dropped_by").is_null() & pl.col("kind").is_in(kinds)
+        pl.col("session").is_in(some) & pl.col("dropped_by").is_null() & pl.col("kind").is_in(list(kinds))
     )
     columns = ["session", "step", "kind", "quote", "confidence", "time", "span_start", "span_end", "span_field"]
     rows = signals.select(*columns).collect()

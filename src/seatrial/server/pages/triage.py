@@ -16,6 +16,7 @@ from seatrial.errors import InfrastructureError, InputError, UsageError
 from seatrial.records import Task
 from seatrial.records.tables import OUTCOMES_TABLE, SIGNALS, TRIAGE
 from seatrial.report.chapters import growth
+from seatrial.server import movers
 from seatrial.server.site import Asked, Page
 from seatrial.server.words import KINDS
 
@@ -32,7 +33,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     state: str
     why: dict[str, int]
-    quote: str
     reason: str | None
     task: str | None
     by: str | None
@@ -49,13 +49,9 @@ def items(asked: Asked) -> tuple[list[Item], bool]:
     said = store.table(SIGNALS.name, ordered=False).filter(
         pl.col("dropped_by").is_null() & pl.col("kind").is_in(list(BAD))
     )
-    rows = said.select("session", "kind", "quote").collect()
-    counted = rows.group_by("session", "kind").agg(pl.len().alias("n"), pl.col("quote").drop_nulls().first())
     why: dict[str, dict[str, int]] = {}
-    quotes: dict[str, str] = {}
-    for session, kind, n, quote in counted.sort("session", "kind").iter_rows():
+    for session, kind, n in said.select("session", "kind").collect().group_by("session", "kind").len().iter_rows():
         why.setdefault(session, {})[kind] = n
-        quotes.setdefault(session, quote or "")
     facts = snapshot.frame.filter(pl.col("parent").is_null()).select("session", "arm", "start", "outcome_status")
     wanted = list({*why, *decided})
     here = facts.filter(
@@ -64,25 +60,22 @@ def items(asked: Asked) -> tuple[list[Item], bool]:
     )
     out = []
     for session, model, start, status in here.iter_rows():
-        against = {KINDS.get(k, k): n for k, n in why.get(session, {}).items()}
+        against = {KINDS.get(k, k): n for k, n in sorted(why.get(session, {}).items())}
         if status in FAILED:
             against[str(status).replace("_", " ")] = 1
-        out.append(_item(session, decided.pop(session, None), against, quotes.get(session, ""), model, start))
-    out += [_item(s, row, {}, "", None, row["time"]) for s, row in decided.items() if row["kind"] == "incident"]
+        out.append(_item(session, decided.pop(session, None), against, model, start))
+    out += [_item(s, row, {}, None, row["time"]) for s, row in decided.items() if row["kind"] == "incident"]
     out.sort(key=lambda i: (-sum(i.why.values()), -(i.time or 0.0), i.session))
     looked = store.table(OUTCOMES_TABLE.name, ordered=False).select("session").head(1).collect().height > 0
     return out, looked
 
 
-def _item(
-    session: str, row: dict[str, Any] | None, why: dict[str, int], quote: str, model: str | None, at: float | None
-) -> Item:
+def _item(session: str, row: dict[str, Any] | None, why: dict[str, int], model: str | None, at: float | None) -> Item:
     incident = session.startswith("incident-")
     return Item(
         session=session,
         state="new" if row is None else row["state"],
         why=why or ({"incident": 1} if incident else {}),
-        quote=quote,
         reason=None if row is None else row["reason"],
         task=None if row is None else row["task"],
         by=None if row is None else row["by"],
@@ -100,12 +93,16 @@ def triage(asked: Asked) -> Response:
     page = asked.number("page", 1, least=1)
     chosen = [i for i in every if i.state == state]
     counts = {s: sum(i.state == s for i in every) for s in STATES}
-    for one in chosen[(page - 1) * PER_PAGE : page * PER_PAGE]:
-        if one.quote:
-            asked.site.saw(asked, one.session)
+    part = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
+    named = [i.session for i in part if not i.incident]
+    said = movers.sentences_of(asked.store, named, BAD, len(named))
+    quotes = {s.session: s for s in movers.in_context(asked.store, said)}
+    for session in quotes:
+        asked.site.saw(asked, session)
     return asked.page(
         "triage.html",
-        items=chosen[(page - 1) * PER_PAGE : page * PER_PAGE],
+        items=part,
+        quotes=quotes,
         total=len(chosen),
         page=page,
         pages=max(1, -(-len(chosen) // PER_PAGE)),
@@ -126,11 +123,13 @@ def drafts(path: Path) -> list[Task]:
         return []
     for line in lines:
         try:
-            task = msgspec.json.decode(line, type=Task) if line.strip() else None
-        except msgspec.DecodeError:
+            raw = json.loads(line) if line.strip() else None
+        except ValueError:
             continue
-        if task is not None and task.extra.get("draft"):
-            out.append(task)
+        if isinstance(raw, dict) and isinstance(raw.get("id"), str) and isinstance(raw.get("input"), str):
+            extra = raw.get("extra")
+            if isinstance(extra, dict) and extra.get("draft"):
+                out.append(Task(**{k: v for k, v in raw.items() if k in Task.__struct_fields__}))
     return out
 
 
