@@ -20,7 +20,8 @@ from seatrial._version import __version__
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.fleet import Plan, Worked
-from seatrial.flows import demo_gate, demo_scorecard, demo_sections, planted
+from seatrial.flows import demo_gate, demo_recovery, demo_scorecard, demo_sections, planted
+from seatrial.flows.demo_recovery import RecoveryDemo
 from seatrial.flows.demo_result import Accuracy, DemoRun, GateDemo
 from seatrial.flows.planted import SUCCESS, Planted, Value
 from seatrial.flows.rank import RankOptions, rank_paths
@@ -65,8 +66,9 @@ def run(
         progress=progress,
     )
     gated = demo_gate.run(out / GATE, seed=seed, progress=progress)
+    recovered = demo_recovery.run(seed=seed, progress=progress)
     scored = demo_scorecard.run(out / SCORECARD, seed=seed, progress=progress)
-    demo = _compare(out, ranked.ranking, ranked.data_version, made, level, gated, scored)
+    demo = _compare(out, ranked.ranking, ranked.data_version, made, level, gated, recovered, scored)
     _write_report(demo)
     return demo
 
@@ -129,6 +131,7 @@ def _compare(
     made: Sequence[Worked],
     level: float,
     gated: GateDemo,
+    recovered: RecoveryDemo,
     scored: Scored,
 ) -> DemoRun:
     known = planted.load()
@@ -148,6 +151,7 @@ def _compare(
         agreement=_agreement(made, rows, scores),
         order_recovered=_order(ranking, known),
         gate=gated,
+        recovery=recovered,
         scorecard=scored,
     )
     return msgspec.structs.replace(demo, sections=demo_sections.sections(demo))

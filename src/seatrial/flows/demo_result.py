@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from seatrial.flows.demo_recovery import RecoveryDemo
 from seatrial.flows.planted import Planted
 from seatrial.flows.scorecard import Scored
 from seatrial.records import Comparison, Estimate, Ranking
@@ -52,6 +53,7 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     agreement: float | None
     order_recovered: bool
     gate: GateDemo
+    recovery: RecoveryDemo
     scorecard: Scored
     sections: tuple[Section, ...] = ()
 
@@ -66,5 +68,6 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
             "agreement": self.agreement,
             "gate": {"unchanged": self.gate.unchanged.verdict, "broken": self.gate.broken.verdict},
             "scorecard": self.scorecard.summary(),
+            "recovery": {"certificate": self.recovery.router.certificate, "policies": self.recovery.rows},
             "ranking": self.ranking,
         }

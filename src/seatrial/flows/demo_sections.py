@@ -4,7 +4,7 @@ the detectors' accuracy, and who was at work."""
 from __future__ import annotations
 
 from seatrial.examples import habits
-from seatrial.flows import demo_gate, demo_scorecard
+from seatrial.flows import demo_gate, demo_recovery, demo_scorecard
 from seatrial.flows.demo_result import DemoRun
 from seatrial.flows.planted import SUCCESS
 from seatrial.report import numbers
@@ -14,7 +14,14 @@ from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 def sections(demo: DemoRun) -> tuple[Section, ...]:
     """The demo's own sections, in reading order."""
     scored = demo_scorecard.section(demo.scorecard, demo.folder / "scorecard")
-    return (_truth(demo), demo_gate.section(demo.gate), scored, _detectors(demo), _fleet())
+    return (
+        _truth(demo),
+        demo_gate.section(demo.gate),
+        demo_recovery.section(demo.recovery),
+        scored,
+        _detectors(demo),
+        _fleet(),
+    )
 
 
 def _truth(demo: DemoRun) -> Section:

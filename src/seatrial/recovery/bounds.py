@@ -37,13 +37,13 @@ def effect_estimate(values: Floats, *, discordant: bool, level: float = 0.95, se
         return Estimate(value=0.0, low=low, high=high, level=level, n=n, n_clusters=n, se=0.0,
                         method="mean over tasks, no discordant pair: exact bound")  # fmt: skip
     flat = n < 2 or float(np.ptp(values)) <= 1e-12
-    low: float | None = None
-    high: float | None = None
+    ends: tuple[float, float] | tuple[None, None] = (None, None)
     if not flat:
         tail = (1.0 - level) / 2.0
-        low, high = np.quantile(times(resamples(n, seed), values), [tail, 1.0 - tail]).tolist()
+        found = np.quantile(times(resamples(n, seed), values), [tail, 1.0 - tail])
+        ends = (float(found[0]), float(found[1]))
     return Estimate(
-        value=float(values.mean()), low=low, high=high, level=level, n=n, n_clusters=n,
+        value=float(values.mean()), low=ends[0], high=ends[1], level=level, n=n, n_clusters=n,
         se=float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else None,
         method=f"mean over tasks, percentile bootstrap, {DRAWS} draws",
         why="tasks do not vary: their spread cannot be estimated" if flat else None,
