@@ -7,7 +7,7 @@ calling. (Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Model
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ Things and places have numbers: write "mug 1", not "mug". You must stand at a pl
 After each action you are told what happened. "Nothing happens." means that the command was not possible.
 When the task is done, write Action: stop"""
 
-_ACTION = re.compile(r"^\W*action\W*:\s*(.+?)\W*$", re.IGNORECASE | re.MULTILINE)
+_ACTION = re.compile(r"^\W*action\W*?:\W*(.+?)\W*$", re.IGNORECASE | re.MULTILINE)
 _THOUGHT = re.compile(r"^\W*thought\W*:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 SAMPLING = Sampling(temperature=0.0, max_tokens=160, stop=("\nObservation",))
 
@@ -56,12 +56,11 @@ class ReActAgent:
         self._sampling = sampling
         self._patience = patience
 
-        def client(seed: int) -> ChatClient:
-            sampled = sampling if sampling.seed is not None else msgspec.structs.replace(sampling, seed=seed)
-            return ChatClient(model, url, key=key, sampling=sampled, patience=waiting)
+        def client() -> ChatClient:
+            return ChatClient(model, url, key=key, sampling=sampling, patience=waiting)
 
         self._client = client
-        client(0).close()
+        client().close()
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -78,17 +77,16 @@ class ReActAgent:
         fields = list(tools[0].parameters.get("properties", {})) if len(tools) == 1 else []
         if len(fields) != 1:
             raise UsageError("this agent needs a world with one tool that takes one string", hint="use chat:MODEL@URL")
-        return ReAct(self._client, seed, (tools[0].name, fields[0]), self._patience, self._prompt)
+        seed = seed if self._sampling.seed is None else self._sampling.seed
+        return ReAct(self._client(), seed, (tools[0].name, fields[0]), self._patience, self._prompt)
 
 
 class ReAct:
     """One session: the words so far. A copy shares nothing with it that changes."""
 
-    def __init__(
-        self, client: Callable[[int], ChatClient], seed: int, tool: tuple[str, str], patience: int, prompt: str
-    ) -> None:
-        self._make = client
-        self._client = client(seed)
+    def __init__(self, client: ChatClient, seed: int, tool: tuple[str, str], patience: int, prompt: str) -> None:
+        self._client = client
+        self._seed = seed
         self._tool = tool
         self._patience = patience
         self._messages: list[Message] = [{"role": "system", "content": prompt}]
@@ -109,7 +107,7 @@ class ReAct:
             said = "Observation: " + "\n".join(r.text for r in incoming)
         self._messages.append({"role": "user", "content": said})
         try:
-            reply = self._client.complete(self._messages)
+            reply = self._client.complete(self._messages, extra={"seed": self._seed})
         except ChatError as error:
             if error.kind == "timeout":
                 raise AgentTimeout(error.message) from error
@@ -129,17 +127,16 @@ class ReAct:
 
     def copy(self) -> ReAct:
         """The same words so far, to go on by itself. The connection is shared: it holds nothing of a conversation."""
-        other = ReAct.__new__(ReAct)
-        other._make, other._client, other._tool, other._patience = self._make, self._client, self._tool, self._patience
+        other = ReAct(self._client, self._seed, self._tool, self._patience, "")
         other._messages, other._count, other._wordless = list(self._messages), self._count, self._wordless
         return other
 
     def reseed(self, seed: int) -> None:
         """Ask with another sampling seed from now on."""
-        self._client = self._make(seed)
+        self._seed = seed
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, for its copies too."""
         self._client.close()
 
 
