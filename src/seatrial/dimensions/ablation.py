@@ -81,7 +81,9 @@ def ablate(
     if isinstance(final, str) and final != bench.final_hash():
         return Ablation(refusal="the run does not replay to its recorded end (see D5): nothing can be left out of it")
     words = intent.words() if intent is not None else ""
-    search = _Search(bench, actions, Reading(actions, (), asked_of(trace), answer_of(trace), words), intent)
+    expected = tuple(run.task.expected_tools) if run.task is not None else ()
+    reading = Reading(actions, (), asked_of(trace), answer_of(trace), words, expected=expected)
+    search = _Search(bench, actions, reading, intent)
     search.work()
     return Ablation(said=search.said(), by=wanted.by, cost=bench.cost, changes=bench.changes,
                     around=search.around)  # fmt: skip
@@ -239,6 +241,8 @@ def _lost(trial: Trial, now: Distance, actions: Sequence[Action]) -> str | None:
 def reason(use: Use, actions: Sequence[Action]) -> str:
     """Why a read is relevant, in words."""
     shown = repr(use.value if len(use.value) <= 60 else use.value[:57] + "...")
+    if use.how == "expected":
+        return f"the task expects a call of {use.value}"
     if use.how == "asked":
         return f"it looks at what the request names: {shown}"
     where = "the final answer" if use.by is None else f"{actions[use.by].call.name} at step {actions[use.by].step}"

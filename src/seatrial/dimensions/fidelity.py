@@ -133,7 +133,8 @@ def _by_intent(
             writes[a.position] = _effect(a, intent, changes)
     relevant = {p for p, said in writes.items() if said.relevant}
     around = {p: w for p, w in (replayed.around or {}).items() if w in relevant}
-    told = Reading(actions, reads, asked_of(run.trace), answer_of(run.trace), intent.words(), around)
+    expected = tuple(run.task.expected_tools) if run.task is not None else ()
+    told = Reading(actions, reads, asked_of(run.trace), answer_of(run.trace), intent.words(), around, expected)
     uses = relevant_reads(told, relevant)
     for p in reads:
         use = uses.get(p)

@@ -22,8 +22,11 @@ _ENDS = " \t.,:;!?*-\u2022#>"
 
 class Use(NamedTuple):
     """Why a read is relevant. `value` is what ties it to the rest, `by` the position of the action that it serves
-    (None: the final answer, or the request). `how`: ``used`` (what it returned is used), ``asked`` (it looks at what
-    the request names), ``change`` (it looks at what a relevant write changes, before or after)."""
+    (None: the final answer, or the request).
+
+    `how`: ``used`` (what it returned is used), ``asked`` (it looks at what the request names), ``change`` (it looks at
+    what a relevant write changes, before or after), ``expected`` (the task expects a call of this tool).
+    """
 
     value: str
     by: int | None
@@ -35,7 +38,7 @@ class Reading(NamedTuple):
 
     `candidates` are the positions of reads, `asked` the request, `answer` the last words, `named` further words that
     name what the request is about (of the intent specification), `around` maps a read to the write that changes what
-    it shows.
+    it shows. `expected` are the tools that the task expects to be called, as often as it names them.
     """
 
     actions: Sequence[Action]
@@ -44,6 +47,7 @@ class Reading(NamedTuple):
     answer: str
     named: str = ""
     around: Mapping[int, int] = {}
+    expected: Sequence[str] = ()
 
 
 def relevant_reads(reading: Reading, relevant: Collection[int]) -> dict[int, Use]:
@@ -54,7 +58,9 @@ def relevant_reads(reading: Reading, relevant: Collection[int]) -> dict[int, Use
 
     Beyond METHODS, because people call these relevant and no value of them is used: a read *asked* for, whose arguments
     name what the request names; and one that shows what a relevant write *changes*, to see it before or to check it
-    after. The same call with the same result once more is neither. A look that would only repeat what such a read
+    after; and, where the task *expects* a tool more often than a read of it is relevant so far, the last calls of that
+    tool, since a look on which a decision rests leaves no other mark. The same call with the same result once more is
+    none of these. A look that would only repeat what such a read
     returned before the use is not needed for it. A value counts as returned only if the agent had not itself said it.
     """
     again = _repeats(reading.actions)
@@ -69,7 +75,21 @@ def relevant_reads(reading: Reading, relevant: Collection[int]) -> dict[int, Use
             found[a.position] = Use(value, None, "asked")
         elif write is not None and write in relevant:
             found[a.position] = Use(reading.actions[write].call.name, write, "change")
-    return _used(reading, relevant, found)
+    found = _used(reading, relevant, found)
+    wanted = _expected(reading, again, found)
+    return _used(reading, relevant, {**found, **wanted}) if wanted else found
+
+
+def _expected(reading: Reading, again: Collection[int], found: Mapping[int, Use]) -> dict[int, Use]:
+    """Looks that the task expects and that nothing else makes relevant: the last ones, because agents look around
+    first and at what they need last."""
+    out: dict[int, Use] = {}
+    for tool in dict.fromkeys(reading.expected):
+        calls = [a.position for a in reading.actions if a.call.name == tool and a.position in reading.candidates]
+        short = reading.expected.count(tool) - sum(p in found for p in calls)
+        open_ = [p for p in calls if p not in found and p not in again and not reading.actions[p].failed]
+        out.update({p: Use(tool, None, "expected") for p in open_[::-1][: max(0, short)]})
+    return out
 
 
 def _used(reading: Reading, relevant: Collection[int], found: dict[int, Use]) -> dict[int, Use]:

@@ -1,8 +1,9 @@
 """Does ablation replay say of the worked domains' actions what a reader said? (METHODS 5, D2)
 
 The labels are one reader's, made without sight of the code and committed before it was measured. Measured first, the
-method of data flow alone agreed at kappa .563; what people call relevant and no value shows (a look at the object
-before it is changed, a check afterwards) was added with sight of the disagreements, so the number pinned here is kind.
+method of data flow alone agreed at kappa .563. What people call relevant and no value shows (a look at the object
+before it is changed, a check afterwards: .890; the looks that a task expects: .943) was added with sight of the
+disagreements, so the numbers pinned here are kind.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ def annotations() -> Annotations:
 
 @pytest.fixture(scope="module")
 def values(annotations: Annotations) -> list[DimensionValue]:
+    return measured_by(annotations)
+
+
+def measured_by(annotations: Annotations, *, expected: bool = True) -> list[DimensionValue]:
     suites = {d.name: suite_of(d) for d in domains()}
     measured = []
     for line in (LABELS / "attempts.jsonl").read_text().splitlines():
@@ -43,6 +48,9 @@ def values(annotations: Annotations) -> list[DimensionValue]:
         assert run.trace is not None
         assert sum(len(s.tool_calls) for s in run.trace.steps) == row["actions"], f"{row}: its calls changed"
         given = annotations.of(run.attempt, run.trace)
+        if not expected:
+            assert run.task is not None
+            run = replace(run, task=replace(run.task, expected_tools=[]))
         measured.append(Fidelity().measure(replace(run, annotations=given)))
     assert annotations.warnings == []
     return measured
@@ -82,9 +90,17 @@ def test_ablation_replay_agrees_with_the_reader(values: list[DimensionValue]) ->
     both = pairs(values)
     found = cohen_kappa([int(p[0]) for p in both], [int(p[1]) for p in both], clusters=[p[2] for p in both], draws=1999)
     assert found.value is not None
-    assert found.value >= 0.87, Counter((p[0], p[1]) for p in both)
+    assert found.value >= 0.92, Counter((p[0], p[1]) for p in both)
     assert found.low is not None
-    assert found.low >= 0.80
+    assert found.low >= 0.85
+
+
+@pytest.mark.full
+def test_it_agrees_without_the_tools_that_the_tasks_expect(annotations: Annotations) -> None:
+    both = pairs(measured_by(annotations, expected=False))
+    found = cohen_kappa([int(p[0]) for p in both], [int(p[1]) for p in both], draws=999)
+    assert found.value is not None
+    assert found.value >= 0.87
 
 
 @pytest.mark.parametrize("prefix", ["desk", "repo", "assistant"])

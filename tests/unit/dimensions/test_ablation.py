@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from seatrial.dimensions.ablation import SPENT, ablate
@@ -117,6 +118,14 @@ def test_a_look_before_a_change_and_a_check_after_it() -> None:
         calls, state=state, intent=shelf.wants(lamp="on"), required=shelf.holding(lamp="on"), asked="switch it on"
     )
     assert relevant(run) == [True, True, True, False]
+
+
+def test_a_look_that_the_task_expects_and_nothing_else_makes_relevant_is_the_last_of_its_tool() -> None:
+    run = shelf.run([read("old"), NAMES, read("source"), NAMES], answer="No.", intent=shelf.wants(lamp="on"),
+                    required=shelf.holding(lamp="on"), status="failed")  # fmt: skip
+    assert relevant(run) == [False] * 4
+    task = msgspec.structs.replace(run.task, expected_tools=["read", "names", "put"])
+    assert relevant(msgspec.structs.replace(run, task=task)) == [False, True, True, False]
 
 
 def test_a_write_that_a_relevant_read_depends_on() -> None:
