@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```([a-z]+)[^\n]*\n(.*?)^```$", re.M | re.S)
 RUN = {"python", "sh"}
 SHOWN = {"text", "json", "yaml", "toml", "csv", "jsonl"}
+SITE = {"{toctree}", "{eval-rst}"}
+"""What only the documentation site reads; building it checks it (`scripts/docs`)."""
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
 def pages() -> list[Path]:
@@ -46,9 +49,15 @@ def test_blocks_name_a_known_language(page: Path) -> None:
     fences = re.findall(r"^```(.*)$", page.read_text(), re.M)
     opening = fences[0::2]
     assert all(
-        name.split()[0] in RUN | SHOWN if name.split() else "methods" in page.name or "house" in page.name
+        name.split()[0] in RUN | SHOWN | SITE if name.split() else "methods" in page.name or "house" in page.name
         for name in opening
     ), opening
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
 def run_shell(code: str, folder: Path, where: str) -> None:
