@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ try:
     import fast_downward
     from alfworld.agents.utils.misc import Demangler
     from textworld.envs.pddl import logic as pddl
+    from textworld.envs.pddl.textgen import ContextSensitiveGrammar
     from textworld.generator.game import EntityInfo
     from textworld.logic import Placeholder, Proposition, Type, Variable
 
@@ -65,7 +67,7 @@ class PddlGame:
         except (ValueError, KeyError, TypeError) as error:
             raise InputError("this is no PDDL game", file=path, hint="name a game.tw-pddl file") from error
         self.walkthrough: tuple[str, ...] = tuple(data.get("walkthrough") or ())
-        self._logic = pddl.GameLogic(domain=domain, grammar=grammar)
+        self._logic, rules = _logic_of(domain, grammar)
         self._library = fast_downward.load_lib()
         self._state = _State(self._library, problem, self._logic)
         names = {v.name: EntityInfo(v.name, v.type) for fact in self._state.facts for v in fact.arguments}
@@ -74,7 +76,7 @@ class PddlGame:
             info.name = demangler.demangle_alfred_name(info.id)
             info.definite, info.indefinite = "the", "a"
         self._names = names
-        self._teller = Teller(self._logic.grammar, self._state, names)
+        self._teller = Teller(rules, self._state, names)
         self._plain = {k: info.name for k, info in names.items()}
         self._commands: dict[str, str] = {}
         self._moving = {_predicate(e) for a in self._state.task.actions for e in a.effects}
@@ -227,6 +229,26 @@ class _State(pddl.PddlState):  # type: ignore[misc]
         if self._watching is None or fact.name.removeprefix("not_") in self._watching:
             differs = true != (fact in self._start.get(fact.signature, ()))
             (self._changed.add if differs else self._changed.discard)(fact)
+
+
+_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*)("(?:[^"\\]|\\.)*")')
+
+
+@lru_cache(maxsize=4)
+def _parsed(domain: str, grammar: str) -> Any:
+    """Parsing a grammar takes longer than translating a game, and games of one release differ in the task alone."""
+    return pddl.GameLogic(domain=domain, grammar=grammar)
+
+
+def _logic_of(domain: str, grammar: str) -> tuple[Any, dict[str, Any]]:
+    """The logic, shared by all games whose grammar differs in the task's words alone, and this game's own rules."""
+    task = _TASK.search(grammar)
+    if task is None:
+        logic = _parsed(domain, grammar)
+        return logic, logic.grammar._rules
+    logic = _parsed(domain, _TASK.sub(r'\1""', grammar, count=1))
+    own = ContextSensitiveGrammar.parse(json.dumps({"task": [{"rhs": json.loads(task.group(2))}]}))
+    return logic, {**logic.grammar._rules, **own._rules}
 
 
 def _predicate(effect: Any) -> str:

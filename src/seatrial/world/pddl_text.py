@@ -21,8 +21,8 @@ class Teller:
     Expressions in braces may name attributes, add them and choose with ``or``; nothing else is evaluated.
     """
 
-    def __init__(self, grammar: Any, state: Any, entities: Names) -> None:
-        self._rules = grammar._rules
+    def __init__(self, rules: Mapping[str, Any], state: Any, entities: Names) -> None:
+        self._rules = rules
         self._state = state
         self._entities = entities
         self._symbols: dict[str, Sequence[Any]] = {}
