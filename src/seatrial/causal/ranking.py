@@ -27,7 +27,7 @@ class _Inputs:
     """The table with the outcome as `_y`, and the side tables."""
 
     table: pl.DataFrame
-    calls: pl.DataFrame | None
+    calls: pl.DataFrame | pl.LazyFrame | None
     corrections: pl.DataFrame | None
     labels: pl.DataFrame | None
     conditions: pl.DataFrame | None
@@ -38,7 +38,7 @@ def rank(
     *,
     outcome: str | None = None,
     value: pl.Series | str | None = None,
-    calls: pl.DataFrame | None = None,
+    calls: pl.DataFrame | pl.LazyFrame | None = None,
     corrections: pl.DataFrame | None = None,
     labels: pl.DataFrame | None = None,
     conditions: pl.DataFrame | None = None,
@@ -63,7 +63,7 @@ def rank(
         outcomes: one row per session, the columns of `records.tables.OUTCOMES_TABLE`; `session` and `arm` are needed.
         outcome: name of the outcome; the column of that name is taken unless `value` is given.
         value: the outcome as a series aligned with `outcomes`, or a column name. Null: no outcome, counted.
-        calls, corrections: the side tables of the sub-dimensions (METHODS 3.8).
+        calls, corrections: the side tables of the sub-dimensions (METHODS 3.8); calls may be lazy, for they are many.
         labels: true outcomes of a random subset: columns `session`, `label` and, unless all are equal, the labelling
             probability `probability`. The prediction-powered estimate is then the headline (METHODS 3.4d).
         conditions: what else ran each session: `session` and text columns such as `agent`, `agent_version`,

@@ -65,7 +65,7 @@ def _ratio(
     return Part(name, tuple(estimates), tuple(why), tuple(detail), influence)
 
 
-def reliability(sample: Sample, calls: pl.DataFrame | None, level: float) -> Part:
+def reliability(sample: Sample, calls: pl.DataFrame | pl.LazyFrame | None, level: float) -> Part:
     """Successful / counted calls, with what was left out of the count, recovery, and the worst tools and commands."""
     ok, counted = _column(sample, "calls_ok"), _column(sample, "calls_counted")
     recovery = _column(sample, "command_recovery")
@@ -86,36 +86,51 @@ def reliability(sample: Sample, calls: pl.DataFrame | None, level: float) -> Par
     return _ratio("command_reliability", sample, ok, counted, level, "no counted call with a result", detail)
 
 
-def _worst(sample: Sample, calls: pl.DataFrame | None) -> dict[str, list[dict[str, Any]]]:
-    """Per arm the five tools and command heads with the most failures, with examples (session, step)."""
-    if calls is None or calls.is_empty():
+def _worst(sample: Sample, calls: pl.DataFrame | pl.LazyFrame | None) -> dict[str, list[dict[str, Any]]]:
+    """Per arm the five tools and command heads with the most failures, with examples (session, step).
+
+    Calls may be many: they are counted as a stream, and only failed ones of the worst are looked at again.
+    """
+    if calls is None:
         return {}
+    lazy = calls.lazy()
+    have = lazy.collect_schema().names()
     for name in ("session", "step", "tool", "command", "outcome", "cause"):
-        if name not in calls.columns:
+        if name not in have:
             raise SchemaError(f"calls: no column {name!r}", hint="expected the calls table's columns")
     arms = pl.Series("_arm", [sample.arms[k] for k in sample.arm.tolist()], dtype=pl.String)
-    place = pl.DataFrame([sample.frame["session"], arms])
+    place = pl.DataFrame([sample.frame["session"], arms]).lazy()
     excluded = pl.col("cause").fill_null("").is_in(["environment"]) | pl.col("outcome").is_in(
         ["rejected", "interrupted", "unknown"]
     )
     failed = (pl.col("outcome") == "error") & (pl.col("cause").fill_null("") != "benign")
-    rows = (
-        calls.join(place, on="session", how="inner")
+    group = ["_arm", "tool", "command"]
+    counted = (
+        lazy.select("session", "step", "tool", "command", "outcome", "cause")
         .filter(~excluded)
-        .sort("session", "step")
-        .group_by("_arm", pl.col("tool").fill_null("?"), pl.col("command").fill_null(""))
-        .agg(
-            pl.len().alias("n"),
-            failed.sum().alias("failed"),
-            pl.struct("session", "step").filter(failed).head(3).alias("examples"),
-        )
+        .with_columns(pl.col("tool").fill_null("?"), pl.col("command").fill_null(""))
+        .join(place, on="session", how="inner")
+    )
+    worst = (
+        counted.group_by(group)
+        .agg(pl.len().alias("n"), failed.sum().alias("failed"))
         .filter(pl.col("failed") > 0)
+        .collect(engine="streaming")
         .sort("_arm", "failed", "tool", "command", descending=[False, True, False, False])
         .group_by("_arm", maintain_order=True)
         .head(WORST)
     )
+    examples = (
+        counted.filter(failed)
+        .join(worst.lazy().select(group), on=group, how="semi")
+        .select(*group, "session", "step")
+        .collect(engine="streaming")
+        .sort("session", "step")
+        .group_by(group)
+        .agg(pl.struct("session", "step").head(3).alias("examples"))
+    )
     out: dict[str, list[dict[str, Any]]] = {}
-    for row in rows.iter_rows(named=True):
+    for row in worst.join(examples, on=group, how="left", maintain_order="left").iter_rows(named=True):
         arm = row.pop("_arm")
         row["reliability"] = 1.0 - row["failed"] / row["n"]
         out.setdefault(arm, []).append(row)

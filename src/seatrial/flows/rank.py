@@ -175,7 +175,7 @@ def rank_store(
         value=value,
         labels=labels,
         conditions=rows.select("session", "agent", "simulator"),
-        calls=store.table("calls").filter(pl.col("session").is_in(keep)).collect(),
+        calls=store.table("calls", ordered=False),
         corrections=store.table("corrections").filter(pl.col("session").is_in(keep)).collect(),
         baseline=options.baseline,
         level=options.level,
