@@ -126,24 +126,32 @@
       if (!loads.has(chunk)) {
         const url = "/session/steps?" + new URLSearchParams({ id, from: chunk.dataset.from, to: chunk.dataset.to });
         loads.set(chunk, fetch(url).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status))).then((text) => {
-          chunk.innerHTML = text;
-          chunk.classList.remove("wait");
-          chunk.style.height = "";
+          steady(chunk, () => {
+            chunk.innerHTML = text;
+            chunk.classList.remove("wait");
+            chunk.style.height = "";
+          });
         }).finally(() => loads.delete(chunk)));
       }
       return loads.get(chunk);
     };
-    const drop = (chunk) => {
+    // What is being read stays where it is when something above it changes its height.
+    const steady = (chunk, change) => {
+      const before = chunk.getBoundingClientRect();
+      change();
+      if (before.bottom <= 60) window.scrollBy(0, chunk.getBoundingClientRect().height - before.height);
+    };
+    const drop = (chunk) => steady(chunk, () => {
       chunk.style.height = chunk.offsetHeight + "px";
       chunk.classList.add("wait");
       chunk.replaceChildren();
-    };
+    });
     chunks.filter((c) => c.classList.contains("wait")).forEach(hold);
     const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
       if (entry.isIntersecting) {
         load(entry.target).catch(() => {});
         const at = chunks.indexOf(entry.target);
-        chunks.forEach((c, i) => { if (Math.abs(i - at) > 30 && !c.classList.contains("wait")) drop(c); });
+        chunks.forEach((c, i) => { if (Math.abs(i - at) > 12 && !c.classList.contains("wait")) drop(c); });
       }
     }), { rootMargin: "1400px 0px" });
 
