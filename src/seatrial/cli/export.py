@@ -22,21 +22,30 @@ def export(
     subject: Annotated[
         str | None, typer.Option(metavar="USER", help="Everything about this person, derived rows included.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The files that were kept with ingest --keep-raw, decrypted and unredacted.")
+    ] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write stored sessions as ATIF 1.8, one JSON file each, and say what ATIF could not hold.
 
     With --subject, answer a person's request for what is stored about them: traces as stored, and rows of every table.
+    With --raw, give back the files that named sessions came from, as they were: personal data and secrets included.
 
     Examples:
 
       seatrial export exported/ --session 175b29b3
 
       seatrial export answer/ --subject jane@example.com
+
+      seatrial export originals/ --session 175b29b3 --raw
     """
     from seatrial.flows import look
 
+    if raw:
+        _originals(out, session or [], subject, store, as_json)
+        return
     if subject is not None:
         _about(out, subject, store, as_json)
         return
@@ -64,3 +73,23 @@ def _about(out: Path, user: str, store: str | None, as_json: bool) -> None:
         return
     screen = output.console()
     screen.print(f"{result['traces']} traces and rows of {len(result['rows'])} tables written to {out}")
+
+
+def _originals(out: Path, sessions: list[str], subject: str | None, store: str | None, as_json: bool) -> None:
+    from seatrial.errors import UsageError
+    from seatrial.flows import steward
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    if subject is not None or not sessions:
+        raise UsageError("name the sessions whose originals you want", hint="--session ID, which may be repeated")
+    opened = Store.open(store or load().store)
+    result = steward.export_originals(opened, sessions, out)
+    warning = "these files are unredacted: they hold personal data and secrets as they were recorded"
+    if as_json:
+        output.emit("export", result, data_version=opened.data_version, warnings=[warning])
+        return
+    output.console().print(f"{len(result['files'])} original files written to {out}")
+    for left in result["left_out"]:
+        output.warn(f"{left.n} {left.what}: {left.why}")
+    output.warn(warning)

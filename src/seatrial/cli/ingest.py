@@ -38,6 +38,9 @@ def ingest(
         typer.Option("--redact/--no-redact", help="Replace personal data and secrets (default: yes, or settings)."),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes (default: up to the cores).")] = None,
+    keep_raw: Annotated[
+        bool, typer.Option("--keep-raw", help="Keep the files themselves too: encrypted, unredacted, never exported.")
+    ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on reading what other programs write there, until interrupted.")
     ] = False,
@@ -76,6 +79,7 @@ def ingest(
                 user=user,
                 redact=settings.redact,
                 workers=settings.workers,
+                keep_raw=keep_raw,
                 progress=step,
             )
         _show(result, opened, [*result.warnings, *_expired(opened, settings.retention_days)], as_json)

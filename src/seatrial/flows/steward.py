@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +17,12 @@ import polars as pl
 
 from seatrial._version import __version__
 from seatrial.canon import canonical
-from seatrial.errors import InputError, SettingsError, UsageError
+from seatrial.errors import EvidenceError, InputError, SettingsError, UsageError
 from seatrial.flows.look import safe_name
 from seatrial.records import Consent
 from seatrial.records.tables import TABLES
 from seatrial.settings import load
-from seatrial.store import Erasure, Store, consents, erase, set_consent, withdraw
+from seatrial.store import Erasure, Store, consents, erase, permission, set_consent, withdraw
 from seatrial.store.erase import before, family, of_user
 
 ProgressFn = Callable[[int, int | None, str], None]
@@ -144,6 +145,7 @@ def export_subject(store: Store, about: Subject, out: Path) -> dict[str, Any]:
             "subject": list(about.names),
             "sessions": len(about.sessions),
             "traces": len(blobs),
+            "originals": len({o.id for session in about.sessions for o in store.originals.of(session)}),
             "rows": rows,
             "columns": {t.name: {c.name: c.about for c in t.columns if c.about} for t in TABLES if t.name in rows},
         }
@@ -152,6 +154,35 @@ def export_subject(store: Store, about: Subject, out: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"cannot write there: {error.strerror}", file=str(out)) from error
     return {k: v for k, v in result.items() if k != "columns"}
+
+
+def export_originals(store: Store, sessions: Sequence[str], out: Path) -> dict[str, Any]:
+    """The files that some sessions came from, decrypted, as they were read; only the owner can read them.
+
+    Raises:
+        EvidenceError: none of them was kept, or no session may be exported.
+        InputError: `out` cannot be written, or there is no such session.
+        MissingExtra: there is no cryptography.
+        StoreError: one is damaged.
+    """
+    named = [store.resolve(s) for s in sessions]
+    allowed, refused = permission(store, "export").among(named)
+    found = {original.id: original for session in allowed for original in store.originals.of(session)}
+    if not found:
+        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused) or "they were read without --keep-raw"
+        raise EvidenceError(f"the store keeps no original of these sessions ({why})")
+    files = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for original in found.values():
+            target = out / safe_name(f"{original.id[:8]}-{Path(original.file).name}")
+            with open(target, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as plain:
+                for piece in store.originals.plain(original):
+                    plain.write(piece)
+            files.append({"file": target.name, "source": original.file, "sessions": list(original.sessions)})
+    except OSError as error:
+        raise InputError(f"cannot write there: {error.strerror}", file=str(out)) from error
+    return {"files": files, "left_out": refused}
 
 
 # Consent
@@ -240,6 +271,7 @@ __all__ = [
     "Subject",
     "consent_file",
     "cutoff",
+    "export_originals",
     "export_subject",
     "forget",
     "purge",

@@ -56,6 +56,10 @@ class Committer:
         if self._batch:
             self._flush()
 
+    def name_of(self, file: str, session: str) -> str:
+        """What a session of a file is called in the store: another one may have had its name."""
+        return self._names.get(file, {}).get(session, session)
+
     @property
     def sessions(self) -> int:
         """Distinct sessions so far."""

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from seatrial import ingest as reading_room
 from seatrial.engine import local
-from seatrial.errors import UsageError
+from seatrial.errors import InputError, UsageError
 from seatrial.intake.assignments import Assignments, Join
 from seatrial.intake.commit import Committer
-from seatrial.intake.prepare import How, Part, ReadFile, parts_of, parts_of_batch
+from seatrial.intake.prepare import How, Part, Prepared, ReadFile, parts_of, parts_of_batch
 from seatrial.intake.result import IngestResult
+from seatrial.privacy import mask_home
 from seatrial.records import FileReport, Skip
 from seatrial.store import Store
 
@@ -35,6 +38,7 @@ def ingest(
     assignments: Path | None = None,
     user: str | None = None,
     workers: int | None = None,
+    keep_raw: bool = False,
     progress: Progress | None = None,
 ) -> IngestResult:
     """Read files and folders into the store.
@@ -46,10 +50,12 @@ def ingest(
 
     `format` None: each file is recognised. `user` names the one person behind traces without a user.
     `assignments` is a CSV (METHODS 3.6b) whose unit is a session, user or task id. `workers` None: two
-    processes for much data, else one; the result does not depend on it. `progress(done, total, what)`.
+    processes for much data, else one; the result does not depend on it. With `keep_raw` the files that gave
+    sessions are kept too, encrypted and unredacted (`store.originals`). `progress(done, total, what)`.
 
     Raises:
         InputError: a path does not exist, or the assignments cannot be read.
+        MissingExtra: `keep_raw`, and there is no cryptography.
         StoreError: the store is locked or damaged.
         UsageError: no such format.
     """
@@ -63,6 +69,7 @@ def ingest(
         assignments=None if assignments is None else Assignments(Path(assignments)),
         user=user,
         workers=workers,
+        keep_raw=keep_raw,
         progress=progress,
     )
 
@@ -77,27 +84,48 @@ def run(
     assignments: Assignments | None = None,
     user: str | None = None,
     workers: int | None = None,
+    keep_raw: bool = False,
     progress: Progress | None = None,
 ) -> IngestResult:
     """`ingest` over listed files and a given way to read one; `read_file` must be picklable for workers."""
     if workers is not None and workers < 1:
         raise UsageError(f"the number of workers must be at least 1, got {workers}")
+    if keep_raw:
+        store.refuse_originals()
     pseudonyms, new_key = store.pseudonyms()
     how = How(key=pseudonyms.key, format=how_format, redact=redact, user=user)
     matching = None if assignments is None else Join(assignments, pseudonyms)
     committer = Committer(store, matching)
     done = 0
+    sources: dict[str, list[str]] = {}
     for part in _parts(how, read_file, files, workers):
         committer.take(part)
+        if keep_raw and isinstance(part, Prepared):
+            sources.setdefault(part.file, []).append(part.session)
         if len(committer.reports) != done:
             done = len(committer.reports)
             if progress is not None:
                 progress(done, len(files), "files")
     committer.finish()
-    warnings = []
+    warnings: list[str] = []
+    kept = _keep(store, committer, sources, warnings)
     if new_key:
         warnings.append("the pseudonym key had been deleted: users that were stored before get new pseudonyms")
-    return _result(committer, store, matching, warnings)
+    return msgspec.structs.replace(_result(committer, store, matching, warnings), originals=kept)
+
+
+def _keep(store: Store, committer: Committer, sources: dict[str, list[str]], warnings: list[str]) -> int:
+    """Keep the files that gave sessions, under the names that these have in the store; how many."""
+    kept = 0
+    for file, sessions in sources.items():
+        try:
+            with store.writing():
+                store.originals.keep(Path(file), mask_home(file), [committer.name_of(file, s) for s in sessions])
+        except InputError as error:
+            warnings.append(str(error))
+        else:
+            kept += 1
+    return kept
 
 
 def _parts(how: How, read_file: ReadFile, files: Sequence[Path], workers: int | None) -> Iterator[Part]:

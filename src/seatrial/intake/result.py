@@ -15,6 +15,7 @@ class IngestResult(msgspec.Struct, frozen=True, kw_only=True):
     `sessions` and `steps` are those of the kept files; of the sessions, `added` are new to the store,
     `replaced` have grown or are read differently than before, and `known` add nothing. `copied` counts steps
     that repeat a record which another session counts already. `redacted` counts replacements by type.
+    `originals` counts source files that were kept encrypted (``--keep-raw``).
     `notes` lists findings that lost nothing.
     """
 
@@ -29,6 +30,7 @@ class IngestResult(msgspec.Struct, frozen=True, kw_only=True):
     copied: int
     data_version: str
     assignments: AssignmentReport | None = None
+    originals: int = 0
     notes: tuple[Skip, ...] = ()
     warnings: tuple[str, ...] = ()
     reports: tuple[FileReport, ...] = ()

@@ -2,6 +2,7 @@
 
 from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
 from seatrial.store.erase import Erasure, erase, expire
+from seatrial.store.originals import Original
 from seatrial.store.results import ResultHead, StoredResult
 from seatrial.store.rows import frames, rows_of, session_row, step_rows
 from seatrial.store.scan import Proof
@@ -20,6 +21,7 @@ Store.elsewhere = staticmethod(_elsewhere)
 __all__ = [
     "FORMAT",
     "Erasure",
+    "Original",
     "Permission",
     "Proof",
     "ResultHead",

@@ -66,9 +66,11 @@ def erase(
     on record as subjects of a withdrawn consent.
 
     Raises:
+        MissingExtra: originals are kept, and what it takes to look into those that stay is not installed.
         StoreError: the store is locked or damaged.
     """
     say = progress or (lambda done, total, what: None)
+    store.originals.ready()
     with store.writing():
         _finish(store)
         wanted = family(store, sessions)
@@ -77,10 +79,12 @@ def erase(
         blobs = _blobs(store, set(wanted), set(subjects))
         store.begin_erasing(canonical(_Marker(blobs, wanted, list(subjects))))
         say(0, 3, "erasing")
-        rows = _counts(store, wanted, subjects)
+        # A session may have had a consent of its own.
+        agreed = [s for s in dict.fromkeys([*subjects, *wanted]) if s not in remembered]
+        rows = _counts(store, wanted, agreed)
         empty = {t.name: pl.DataFrame(schema=t.schema()) for t in TABLES}
         store.commit({t.name: empty[t.name] for t in TABLES if t.by == "session"}, replace_sessions=wanted)
-        store.commit({CONSENTS.name: empty[CONSENTS.name]}, replace_sessions=list(subjects))
+        store.commit({CONSENTS.name: empty[CONSENTS.name]}, replace_sessions=agreed)
         say(1, 3, "erasing")
         _finish(store)
         say(2, 3, "erasing")
@@ -255,6 +259,7 @@ def _finish(store: Store) -> None:
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
     store.audit.strike(marker.sessions)
+    store.originals.strike(marker.sessions)
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
     store.end_erasing()
 

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from seatrial.canon import canonical, digest
-from seatrial.errors import InputError, StoreError
+from seatrial.errors import InputError, StoreError, UsageError
 from seatrial.privacy import Pseudonyms
 from seatrial.records import Check
 from seatrial.records.tables import ATTEMPTS, SESSIONS, TABLES, Table
@@ -248,6 +248,12 @@ class RemoteStore(Store):
             if found is None:
                 self.bucket.put(_KEY, path.read_bytes())
             return made
+
+    def refuse_originals(self) -> None:
+        raise UsageError(
+            "a store in a bucket keeps no originals: their key would lie beside them",
+            hint="leave out --keep-raw, or keep them in a store on this machine",
+        )
 
     # Results
 

@@ -36,17 +36,22 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
         return not self.found
 
 
-def scan(root: Path, wanted: Mapping[str, Sequence[str]]) -> Proof:
+def scan(root: Path, wanted: Mapping[str, Sequence[str]], decrypted: Iterable[tuple[str, bytes]] = ()) -> Proof:
     """Look in every file under `root`, and in its name, for identifiers, which are given by kind.
 
     An identifier stands somewhere when no letter, digit, ``_`` or ``-`` is next to it. One that is shorter than
-    twelve characters is looked for as the value of a column named ``session`` or ``subject``.
+    twelve characters is looked for as the value of a column named ``session`` or ``subject``. `decrypted` is what
+    encrypted files hold, which is looked at too.
     """
     paths = sorted(p for p in root.rglob("*") if p.is_file())
-    return scan_things(((str(path.relative_to(root)), path.read_bytes()) for path in paths), wanted)
+    return scan_things(((str(path.relative_to(root)), path.read_bytes()) for path in paths), wanted, decrypted)
 
 
-def scan_things(things: Iterable[tuple[str, bytes]], wanted: Mapping[str, Sequence[str]]) -> Proof:
+def scan_things(
+    things: Iterable[tuple[str, bytes]],
+    wanted: Mapping[str, Sequence[str]],
+    decrypted: Iterable[tuple[str, bytes]] = (),
+) -> Proof:
     """`scan` over names and bytes, wherever they are."""
     search = _Search(wanted)
     files = size = unpacked = 0
@@ -61,6 +66,9 @@ def scan_things(things: Iterable[tuple[str, bytes]], wanted: Mapping[str, Sequen
         for text in _unpacked(name, data):
             unpacked += len(text)
             search.look(name, text)
+    for name, data in decrypted:
+        unpacked += len(data)
+        search.look(name, data.decode("utf-8", "replace"))
     search.flush()
     return Proof(
         files=files,

@@ -36,6 +36,7 @@ from seatrial.store.layout import (
 )
 from seatrial.store.ledgers import ledger_attempts
 from seatrial.store.lock import Lock
+from seatrial.store.originals import Originals
 from seatrial.store.owners import Owners
 from seatrial.store.results import FOLDER as RESULTS
 from seatrial.store.results import ResultHead, Results, StoredResult
@@ -69,6 +70,7 @@ class Store:
         self.delta = DeltaTables(path / "tables", durable=durable)
         self.audit = Audit(path / AUDIT)
         self._results = Results(path / RESULTS, durable=durable)
+        self._originals = Originals(path)
         self._lock = Lock(path / "lock", LOCK_TIMEOUT_S)
 
     @classmethod
@@ -298,16 +300,36 @@ class Store:
 
     # Stewardship
 
+    @property
+    def originals(self) -> Originals:
+        """The files that sessions came from, where they were kept; whoever changes them holds `writing`."""
+        return self._originals
+
     def verify(self, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         """Derive every hash again and check blobs, tables and version log against each other."""
         return self._verified(self.blobs, progress)
 
     def _verified(self, blobs: Blobs, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
         erasing = self._half_erased()
-        return verify(self.versions, blobs, self.delta, progress, erasing=erasing, results=self._results)
+        return verify(
+            self.versions,
+            blobs,
+            self.delta,
+            progress,
+            erasing=erasing,
+            results=self._results,
+            originals=self._originals,
+        )
 
     def _half_erased(self) -> bool:
         return (self.path / ERASING).exists()
+
+    def refuse_originals(self) -> None:
+        """See whether this store may keep originals.
+
+        Raises:
+            UsageError: it may not.
+        """
 
     def begin_erasing(self, note: bytes) -> None:
         """Write down what is being erased, durably: whoever writes next ends it if this is cut short."""
@@ -321,7 +343,7 @@ class Store:
 
     def look_for(self, wanted: Mapping[str, Sequence[str]]) -> Proof:
         """Look for identifiers, given by kind, in every byte of the store (`scan`)."""
-        return scan(self.path, wanted)
+        return scan(self.path, wanted, self._originals.texts())
 
     def pseudonyms(self) -> tuple[Pseudonyms, bool]:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.

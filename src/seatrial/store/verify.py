@@ -13,6 +13,7 @@ from seatrial.records import Check, Trace
 from seatrial.records.tables import ATTEMPTS, SESSIONS, TABLES, TRIAGE, Table
 from seatrial.store.blobs import Blobs
 from seatrial.store.delta import DeltaTables
+from seatrial.store.originals import Originals
 from seatrial.store.results import Results
 from seatrial.store.versions import ORIGIN, Version, Versions, link
 
@@ -58,6 +59,7 @@ def verify(
     *,
     erasing: bool = False,
     results: Results | None = None,
+    originals: Originals | None = None,
 ) -> Verification:
     """Check blobs, tables and the version log against each other, as of the newest data version.
 
@@ -96,6 +98,9 @@ def verify(
         if table.name not in broken:
             unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE) or table.by != "session"
             _table(delta, table, head, None if unknown else known, found)
+    if originals is not None and originals.all():
+        whole = f"{len(originals.all())} originals decrypt to the bytes that their names say"
+        found.add("originals", originals.problems(), whole)
     if results is not None:
         kept = len(results.heads())
         found.add("results", results.problems(), f"{kept} results of commands hold what their names say")

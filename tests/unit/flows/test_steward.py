@@ -187,3 +187,51 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     assert steward.cutoff("2026-01-01", None) == 1767225600.0
     with pytest.raises(SettingsError):
         steward.cutoff(None, None)
+
+
+def test_originals_are_kept_encrypted_given_back_and_erased(call: Call, tmp_path: Path) -> None:
+    """`--keep-raw`: the bytes as they were, outside every other export, gone with the person and the key with them."""
+    source = session(
+        tmp_path / "raw", "cccc1111-0000-4000-8000-000000000004", "carol", 9, text="mail carol@example.com"
+    )
+    before = source.read_bytes()
+    status, done = call("ingest", "raw", "--user", "carol", "--keep-raw")
+    assert (status, done["originals"]) == (0, 1)
+    assert call("ingest", "raw", "--user", "carol", "--keep-raw")[1]["originals"] == 1
+    store = Store.open(tmp_path / "store")
+    assert len(store.originals.all()) == 1
+    assert all(b"carol@example.com" not in p.read_bytes() for p in (tmp_path / "store").rglob("*") if p.is_file())
+    assert call("verify")[0] == 0
+
+    assert call("export", "plain")[0] == 0
+    assert all(b"carol@example.com" not in p.read_bytes() for p in (tmp_path / "plain").rglob("*"))
+    status, given = call("export", "back", "--session", "cccc", "--raw")
+    assert status == 0
+    back = tmp_path / "back" / given["files"][0]["file"]
+    assert back.read_bytes() == before
+    assert back.stat().st_mode & 0o077 == 0
+    assert call("export", "back", "--session", BOBS, "--raw")[1]["code"] == "no_evidence"
+    assert call("export", "back", "--raw")[1]["code"] == "usage"
+    call("consent", "set", "--session", "cccc", "--purpose", "rank")
+    assert "consent was given for other purposes" in call("export", "back", "--session", "cccc", "--raw")[1]["message"]
+    assert call("export", "answer", "--subject", "carol")[1]["originals"] == 1
+
+    status, erased = call("forget", "carol", "--yes")
+    assert (status, erased["proof"]["ok"]) == (0, True)
+    assert not (tmp_path / "store" / "raw.key").exists()
+    assert list((tmp_path / "store" / "raw").iterdir()) == []
+    assert call("verify")[0] == 0
+
+
+def test_purging_takes_originals_that_are_old_enough(call: Call, tmp_path: Path) -> None:
+    call("ingest", "jane", "--user", "jane", "--keep-raw")
+    assert len(Store.open(tmp_path / "store").originals.all()) == 2
+    assert call("purge", "--before", "2026-01-10", "--yes")[0] == 0
+    assert [o.sessions for o in Store.open(tmp_path / "store").originals.all()] == [(JANES[1],)]
+
+
+def test_a_damaged_original_is_found(call: Call, tmp_path: Path) -> None:
+    call("ingest", "bob", "--user", "bob", "--keep-raw")
+    path = next((tmp_path / "store" / "raw").glob("*.aes"))
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    assert call("verify")[0] == 1
