@@ -146,13 +146,20 @@ def _names(arguments: Mapping[str, Any], words: Text) -> str | None:
 
 
 def _fresh_values(reading: Reading) -> dict[int, tuple[str, ...]]:
-    """By position, what each candidate returned that nobody had said or returned before, the agent included."""
+    """By position, what each candidate returned that is said later and that nobody had said or returned before, the
+    agent included. What is said later is short, so it is looked at first: most values end there."""
+    later = text_of(reading.answer)
+    said_later: dict[int, list[str]] = {}
+    for a in reversed(reading.actions):
+        if a.executed and a.position in reading.candidates:
+            said_later[a.position] = [v for v in values_of(a.text) if occurs(v, later)]
+        later += text_of(_said(a))
     known = text_of(reading.asked)
     out: dict[int, tuple[str, ...]] = {}
     for a in reading.actions:
         known += text_of(_said(a))
-        if a.executed and a.position in reading.candidates:
-            new = [v for v in values_of(a.text) if not occurs(v, known)]
+        if said_later.get(a.position):
+            new = [v for v in said_later[a.position] if not occurs(v, known)]
             out[a.position] = tuple(sorted(new, key=lambda v: (-len(v), v)))
         known += text_of(a.text)
     return out
