@@ -7,6 +7,7 @@ from typing import Any
 
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Scorecard
 from seatrial.report import numbers, words
+from seatrial.report.chapters import scorecard_actions as actions
 from seatrial.report.chapters import scorecard_more as more
 from seatrial.report.chapters.relevance import relevance
 from seatrial.report.chapters.scorecard_more import level, names_of
@@ -41,6 +42,7 @@ def scorecards(
         separation(cards, separated or {}),
         evidence(cards),
         relevance(cards),
+        actions.relevance(cards),
         causes(cards),
         repository(cards),
         more.beside(cards),
