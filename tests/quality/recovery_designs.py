@@ -12,7 +12,7 @@ from seatrial.recovery.episodes import Episodes, play
 from seatrial.recovery.fit import FitOptions, fit
 from seatrial.recovery.simulate import episodes
 
-TRUTH_TASKS = 1_500
+TRUTH_TASKS = 1_000
 
 
 class Compared(NamedTuple):

@@ -98,8 +98,9 @@ def fit_models(e: Episodes, c: float = C) -> tuple[Linear, Linear, Linear]:
     return err, p0, p1
 
 
-def logistic(x: Floats, y: Floats, c: float = C) -> Linear:
-    """Ridge-penalised logistic regression on standardised features, free intercept; `y` (m,) in [0, 1].
+def logistic(x: Floats, y: Floats, c: float = C, weight: Floats | None = None) -> Linear:
+    """Ridge-penalised logistic regression on standardised features, free intercept; `y` (m,) in [0, 1], `weight` (m,)
+    at least 0; rows of weight 0 do not count.
 
     Minimises ``sum loss + |beta|^2 / (2c)`` by damped Newton steps: a handful of small solves, where a general
     optimiser takes hundreds of calls. Where only one outcome occurs, its share with half an observation of each kind
@@ -108,10 +109,13 @@ def logistic(x: Floats, y: Floats, c: float = C) -> Linear:
     Raises:
         EvidenceError: there are no rows.
     """
+    w = np.ones(y.size) if weight is None else weight
+    x, y, w = x[w > 0], y[w > 0], w[w > 0]
     if y.size == 0:
         raise EvidenceError("no decision points to fit on")
+    level = float(w @ y / w.sum())
     if y.min() == y.max() and y[0] in (0.0, 1.0):
-        share = (float(y.sum()) + 0.5) / (y.size + 1.0)
+        share = (float(w @ y) + 0.5) / (float(w.sum()) + 1.0)
         return Linear(np.zeros(x.shape[1]), math.log(share / (1.0 - share)))
     mean, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale <= 1e-12 * np.maximum(1.0, np.abs(mean)), np.inf, scale)
@@ -119,16 +123,16 @@ def logistic(x: Floats, y: Floats, c: float = C) -> Linear:
     penalty = np.full(z.shape[1], 1.0 / c)
     penalty[0] = 0.0
     theta = np.zeros(z.shape[1])
-    theta[0] = math.log(y.mean() / (1.0 - y.mean()))
-    loss = _loss(theta, z, y, penalty)
+    theta[0] = math.log(level / (1.0 - level))
+    loss = _loss(theta, z, y, w, penalty)
     for _ in range(100):
         p = 1.0 / (1.0 + np.exp(-np.clip(times(z, theta), -700.0, 700.0)))
-        slope = transposed(z, p - y) + penalty * theta
+        slope = transposed(z, w * (p - y)) + penalty * theta
         # A constant column has no curvature and no slope; the tiny ridge keeps its weight at 0.
-        curve = gram(z, p * (1.0 - p)) + np.diag(penalty + 1e-12)
+        curve = gram(z, w * p * (1.0 - p)) + np.diag(penalty + 1e-12)
         step = np.linalg.solve(curve, slope)
         size = 1.0
-        while (made := _loss(theta - size * step, z, y, penalty)) > loss + 1e-12 * abs(loss) and size > 1e-8:
+        while (made := _loss(theta - size * step, z, y, w, penalty)) > loss + 1e-12 * abs(loss) and size > 1e-8:
             size /= 2.0
         theta, loss = theta - size * step, made
         if float(np.abs(step).max()) <= 1e-10:
@@ -137,9 +141,9 @@ def logistic(x: Floats, y: Floats, c: float = C) -> Linear:
     return Linear(weights, float(theta[0] - weights @ mean))
 
 
-def _loss(theta: Floats, z: Floats, y: Floats, penalty: Floats) -> float:
+def _loss(theta: Floats, z: Floats, y: Floats, w: Floats, penalty: Floats) -> float:
     eta = times(z, theta)
-    return float((np.logaddexp(0.0, eta) - y * eta).sum() + (penalty * theta * theta).sum() / 2.0)
+    return float((w * (np.logaddexp(0.0, eta) - y * eta)).sum() + (penalty * theta * theta).sum() / 2.0)
 
 
 def _predict(models: Sequence[Linear], e: Episodes) -> Predictions:

@@ -1,22 +1,22 @@
 """The direct router: what acting gains where the observation is wrong, what it harms where it is right, and the odds.
 
 The best rule under a limit on clean harm compares, by Neyman and Pearson, the gain that a moment carries with the harm
-that it risks: act where ``odds(error) * gain / harm`` is large. Each factor is learnt from what identifies it
-directly (METHODS 4.5): the odds from the conditions, the gain by ridge regression of the paired difference y1 - y0 on
-erroneous observations, the harm by ridge regression of the paired harm on clean ones. Where a hundred tasks say little
-about gain or harm, cross-validation shrinks them to constants, and what is left is the anomaly score.
+that it risks: act where ``odds(error) * gain / harm`` is large. The pairs identify each factor directly (METHODS 4.5):
+rescue among the runs that fail without recovery, harm among those that pass, on erroneous and on clean observations
+apart. A fourth factor, the odds ratio of success with and without recovery over all observations, is CIR's; it has more
+data to learn from, and steadies the others where a hundred tasks say little (measured: docs/explanation/recovery.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from seatrial.errors import UsageError
-from seatrial.recovery.cir import LIMIT, Linear, both_kinds, logistic
+from seatrial.recovery.cir import LIMIT, C, Linear, both_kinds, logistic
 from seatrial.recovery.episodes import Episodes, crossings, design, first_crossing, folds_by_task
 from seatrial.recovery.products import gram, transposed
 from seatrial.recovery.table import Floats, Ints, Texts
@@ -40,35 +40,34 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """The three fitted factors; `least` is the least harm that is believed, `cost` what an intervention costs."""
+    """The fitted `models`, by the names of `router.DIRECT`; `least` is the least harm that is believed, `cost` what an
+    intervention costs."""
 
-    err: Linear
-    gain: Linear
-    harm: Linear
+    models: Mapping[str, Linear]
     least: float
     cost: float
 
     def score(self, e: Episodes) -> Floats:
-        """``log(odds(err) * (gain - cost) / harm)`` at every decision point (n, d); minus infinity where acting does
-        not pay or the run has ended."""
+        """``log(odds(err) * (gain - cost) / harm * odds ratio)`` at every decision point (n, d); minus infinity where
+        acting does not pay or the run has ended."""
         x, shape = design(e), e.alive.shape
-        odds = np.clip(self.err.score(x), -30.0, 30.0)
-        gain = self.gain.score(x) - self.cost
-        harm = np.maximum(self.harm.score(x), self.least)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = odds + np.where(gain > 0.0, np.log(np.maximum(gain, 1e-300)), -math.inf) - np.log(harm)
-        return np.where(e.alive, score.reshape(shape), -math.inf)
+        p = {name: model.probability(x) for name, model in self.models.items()}
+        lifted = self.models["with"].score(x) - self.models["without"].score(x)
+        odds = np.clip(self.models["err"].score(x), -30.0, 30.0)
+        gain = (1.0 - p["wrong_pass"]) * p["wrong_rescued"] - p["wrong_pass"] * p["wrong_harmed"] - self.cost
+        harm = np.maximum(p["clean_pass"] * p["clean_harmed"], self.least)
+        worth = np.where(gain > 0.0, np.log(np.maximum(gain, 1e-300)), -math.inf)
+        return np.where(e.alive, (odds + lifted + worth - np.log(harm)).reshape(shape), -math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectFit:
-    """The value refitted on all fitting tasks, the rule grid in testing order (rarest intervention first) with its
+    """The value fitted again on all fitting tasks, the rule grid in testing order (rarest intervention first) with its
     out-of-fold record, and the tuned choice: the index in `rules`, None where nothing gains within the limit."""
 
     value: Value
     rules: tuple[Rule, ...]
     chosen: int | None
-    penalties: tuple[float, float]
 
     @property
     def threshold(self) -> float:
@@ -82,20 +81,34 @@ class DirectFit:
         return first_crossing((score >= t) & np.isfinite(score))
 
 
-def fit_value(
-    e: Episodes, *, cost: float = 0.0, folds: int = FOLDS, seed: int = 0
-) -> tuple[Value, tuple[float, float]]:
-    """The three factors on the decision points of `e` that are alive, and the ridge penalties that were chosen."""
-    x, live = design(e), e.alive.ravel()
-    points = len(e.delays)
-    clean, task = np.repeat(e.clean, points), np.repeat(e.task, points)
-    run = live & e.given.ravel()
-    wrong, right = run & ~clean, run & clean
-    err = logistic(x[live], (~clean[live]).astype(np.float64), 1.0)
-    gain, first = ridge(x[wrong], e.gain.ravel()[wrong], task[wrong], folds=folds, seed=seed)
-    harm, second = ridge(x[right], e.harm.ravel()[right], task[right], folds=folds, seed=seed)
-    mean = float(e.harm.ravel()[right].mean())
-    return Value(err, gain, harm, max(FLOOR, mean / 3.0), cost), (first, second)
+def fit_value(e: Episodes, *, cost: float = 0.0) -> Value:
+    """The models on the decision points of `e` that are alive; outcomes averaged over replays count as shares."""
+    x, y0, y1 = design(e), e.y0.ravel(), e.y1.ravel()
+    live = e.alive.ravel().astype(np.float64)
+    run = live * e.given.ravel()
+    clean = np.repeat(e.clean, len(e.delays))
+    wrong, right = run * ~clean, run * clean
+    targets = {
+        "err": (~clean, live, 1.0),
+        "wrong_pass": (y0, wrong, C),
+        "wrong_rescued": (y1, wrong * (1.0 - y0), C),
+        "wrong_harmed": (1.0 - y1, wrong * y0, C),
+        "clean_pass": (y0, right, C),
+        "clean_harmed": (1.0 - y1, right * y0, C),
+        "without": (y0, run, C),
+        "with": (y1, run, C),
+    }
+    models = {
+        name: logistic(x, np.asarray(y, dtype=np.float64), c, weight) if weight.any() else never_seen(x.shape[1])
+        for name, (y, weight, c) in targets.items()
+    }
+    mean = float(e.harm.ravel()[right > 0].mean()) if right.any() else 0.0
+    return Value(models, max(FLOOR, mean / 3.0), cost)
+
+
+def never_seen(features: int) -> Linear:
+    """What is believed of an outcome that no run could show: even odds."""
+    return Linear(np.zeros(features), 0.0)
 
 
 def ridge(
@@ -148,11 +161,9 @@ def fit_direct(e: Episodes, *, limit: float = LIMIT, cost: float = 0.0, folds: i
     fold = folds_by_task(e.task, folds, seed)
     score = np.empty(e.alive.shape)
     for k in range(folds):
-        value, _ = fit_value(e.where(fold != k), cost=cost, folds=folds, seed=seed)
-        score[fold == k] = value.score(e.where(fold == k))
+        score[fold == k] = fit_value(e.where(fold != k), cost=cost).score(e.where(fold == k))
     rules = grid(e, score)
-    value, penalties = fit_value(e, cost=cost, folds=folds, seed=seed)
-    return DirectFit(value, rules, choose(rules, range(len(rules)), limit=limit, cost=cost), penalties)
+    return DirectFit(fit_value(e, cost=cost), rules, choose(rules, range(len(rules)), limit=limit, cost=cost))
 
 
 def grid(e: Episodes, score: Floats) -> tuple[Rule, ...]:

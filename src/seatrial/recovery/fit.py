@@ -106,7 +106,7 @@ def _direct(made: DirectFit, e: Episodes, operation: str, options: FitOptions, u
     rule = None if chosen is None else made.rules[chosen]
     router = never(operation, e.delays) if rule is None else Router(
         kind="direct", operation=operation, delays=e.delays, features=e.features,
-        models={n: _model(getattr(made.value, n), e) for n in ("err", "gain", "harm")},
+        models={n: _model(m, e, True) for n, m in made.value.models.items()},
         thresholds={"score": rule.threshold, "least_harm": made.value.least, "cost": made.value.cost},
     )  # fmt: skip
     shown = {round(i) for i in np.linspace(0, len(made.rules) - 1, SHOWN).tolist()} if made.rules else set()

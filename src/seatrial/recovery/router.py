@@ -21,6 +21,10 @@ Featurise = Callable[[Any], Mapping[str, float]]
 
 VERSION = 1
 KINDS = ("never", "cir", "direct")
+DIRECT = ("err", "wrong_pass", "wrong_rescued", "wrong_harmed", "clean_pass", "clean_harmed", "without", "with")
+"""Models of a direct router: an erroneous observation; on erroneous ones, success without recovery, rescue of a run
+that fails and harm to one that passes; on clean ones, success and harm to one that passes; success without and with
+recovery on all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,13 @@ class Model:
     weights: Mapping[str, float]
     logistic: bool = False
 
+    def linear(self, features: Mapping[str, float]) -> float:
+        """``intercept + sum of weights`` at these features."""
+        return self.intercept + sum(weight * features[name] for name, weight in self.weights.items())
+
     def score(self, features: Mapping[str, float]) -> float:
         """The model's value at these features."""
-        total = self.intercept
-        for name, weight in self.weights.items():
-            total += weight * features[name]
+        total = self.linear(features)
         if not self.logistic:
             return total
         if total >= 0.0:
@@ -49,9 +55,9 @@ class Model:
 class Router:
     """When to use `operation`. `delays` are the decision points, in environment actions since the watch began.
 
-    `kind` ``direct`` acts where ``log(odds(err) * (gain - cost) / harm)`` is at least the threshold ``score``;
-    ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what is certified
-    about its harm, None for a router that was only tuned.
+    `kind` ``direct`` acts where ``log(odds(err) * (gain - cost) / harm * odds ratio)`` is at least the threshold
+    ``score``; ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what is
+    certified about its harm, None for a router that was only tuned.
     """
 
     kind: str
@@ -108,11 +114,14 @@ class Router:
         )
 
     def _worth(self, values: Mapping[str, float]) -> float:
-        """``log(odds(err) * (gain - cost) / harm)``; minus infinity where acting does not pay."""
-        odds = min(max(self.models["err"].score(values), -30.0), 30.0)
-        gain = self.models["gain"].score(values) - self.thresholds["cost"]
-        harm = max(self.models["harm"].score(values), self.thresholds["least_harm"])
-        return odds + math.log(gain) - math.log(harm) if gain > 0.0 else -math.inf
+        """``log(odds(err) * (gain - cost) / harm * odds ratio)``; minus infinity where acting does not pay."""
+        p = {name: model.score(values) for name, model in self.models.items()}
+        lifted = self.models["with"].linear(values) - self.models["without"].linear(values)
+        odds = min(max(self.models["err"].linear(values), -30.0), 30.0)
+        saved, lost = (1.0 - p["wrong_pass"]) * p["wrong_rescued"], p["wrong_pass"] * p["wrong_harmed"]
+        gain = saved - lost - self.thresholds["cost"]
+        harm = max(p["clean_pass"] * p["clean_harmed"], self.thresholds["least_harm"])
+        return odds + lifted + math.log(gain) - math.log(harm) if gain > 0.0 else -math.inf
 
     def watch(self, featurise: Featurise | None = None) -> Watch:
         """Begin to watch one run."""
@@ -237,7 +246,7 @@ def _finite(value: Any) -> float:
 
 def _complete(router: Router) -> None:
     """Raises: ValueError for a model, threshold or feature that its kind needs and lacks."""
-    wanted = {"never": ((), ()), "direct": (("err", "gain", "harm"), ("score", "least_harm", "cost")),
+    wanted = {"never": ((), ()), "direct": (DIRECT, ("score", "least_harm", "cost")),
               "cir": (("err", "p0", "p1"), ("t_err", "t_fail", "lambda"))}[router.kind]  # fmt: skip
     for name in wanted[0]:
         if name not in router.models:
