@@ -56,8 +56,8 @@ class Router:
     """When to use `operation`. `delays` are the decision points, in environment actions since the watch began.
 
     `kind` ``direct`` acts where ``log(odds(err) * (gain - cost) / harm * odds ratio)`` is at least the threshold
-    ``score``; ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what is
-    certified about its harm, None for a router that was only tuned.
+    ``score``; ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what
+    is certified about its harm, None for a router that was only tuned.
     """
 
     kind: str
