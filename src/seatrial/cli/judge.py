@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, KeepOption, LevelOption, SeedOption
+
+if TYPE_CHECKING:
+    from seatrial.flows.judge import Work
+    from seatrial.store import Store
 
 CACHE = ".seatrial/judge-cache"
 
@@ -56,6 +60,9 @@ def run(
 ) -> None:
     """Judge recorded work by a rubric, one verdict per criterion; says what it costs before and while it asks.
 
+    Traces without consent to judge (their text leaves the machine) are left out and counted: by the consent that they
+    carry, those of --store, and the setting consent where there is none.
+
     Examples:
 
       seatrial judge run traces/ --judge judge.toml --url http://localhost:8000/v1 --out verdicts.jsonl
@@ -70,7 +77,9 @@ def run(
     from seatrial.settings import load
 
     spec = priced_judge(read_judge(judge), load().prices)
-    work = flow.read_work(paths, spec, format=None if format == "auto" else format, limit=limit)
+    kind = None if format == "auto" else format
+    work = flow.read_work(paths, spec, format=kind, limit=limit, store=_store(store_dir))
+    left_out = _left_out(work)
     store = Cache(cache)
     need = flow.plan(spec, work, store)
     tokens = (need.usage.input_tokens or 0) + (need.usage.output_tokens or 0)
@@ -78,9 +87,10 @@ def run(
     if plan:
         if as_json:
             output.emit("judge run", {"plan": {"outputs": need.outputs, "cached": need.cached, "tokens": tokens,
-                                               "cost_usd": need.usage.cost_usd}})  # fmt: skip
+                                               "cost_usd": need.usage.cost_usd}}, warnings=left_out)  # fmt: skip
         else:
             output.console().print(line)
+            _warn(left_out)
         return
     output.console(stderr=True).print(line)
     with output.progress(quiet=as_json) as step:
@@ -102,16 +112,33 @@ def run(
         "criteria": {m: {"met": a, "not_met": b, "unscored": c} for m, (a, b, c) in counts.items()},
         "verdicts": flow.results_rows(judged),
     }
-    output.keep(store_dir, "judge run", result, name=f"{spec.name} ran")
+    output.keep(store_dir, "judge run", result, name=f"{spec.name} ran", warnings=left_out)
     if as_json:
-        output.emit("judge run", result)
+        output.emit("judge run", result, warnings=left_out)
     else:
+        _warn(left_out)
         output.show(chapter.judged({m: (c[0], c[1], c[2]) for m, c in counts.items()}, judged.asked, judged.cost_usd))
     if work.outputs and judged.unscored == len(work.outputs):
         from seatrial.errors import EvidenceError
 
         raise EvidenceError("no verdict of the judge could be used, so nothing is scored",
                             hint="look at the reasons in --out or --json")  # fmt: skip
+
+
+def _store(where: str | None) -> Store | None:
+    """The store whose consents count: the one that `--store` names."""
+    from seatrial.store import Store
+
+    return None if where is None else Store.open(where, create=True)
+
+
+def _left_out(work: Work) -> list[str]:
+    return [f"{d.n} {d.what}: {d.why}" for d in work.left_out]
+
+
+def _warn(texts: list[str]) -> None:
+    for text in texts:
+        output.warn(text)
 
 
 def compare(
@@ -163,6 +190,7 @@ def compare(
     kind = None if format == "auto" else format
     first, second = (flow.read_work([path], spec, format=kind, limit=limit) for path in (a, b))
     store = Cache(cache)
+    left_out = [*_left_out(first), *_left_out(second)]
     pairs, _ = pairwise.pairs_of(first, second)
     need = pairwise.plan(spec, pairs, store)
     tokens = (need.usage.input_tokens or 0) + (need.usage.output_tokens or 0)
@@ -170,9 +198,10 @@ def compare(
     if plan:
         if as_json:
             output.emit("judge compare", {"plan": {"pairs": need.outputs, "cached": need.cached, "tokens": tokens,
-                                                   "cost_usd": need.usage.cost_usd}})  # fmt: skip
+                                                   "cost_usd": need.usage.cost_usd}}, warnings=left_out)  # fmt: skip
         else:
             output.console().print(line)
+            _warn(left_out)
         return
     output.console(stderr=True).print(line)
     with output.progress(quiet=as_json) as step:
@@ -183,8 +212,9 @@ def compare(
     if out is not None:
         output.write(out, pairwise.rows_text(found))
     if as_json:
-        output.emit("judge compare", found)
+        output.emit("judge compare", found, warnings=left_out)
     else:
+        _warn(left_out)
         output.show(chapter.preferences(found, str(a), str(b)))
     if found.preferred is None:
         from seatrial.errors import EvidenceError

@@ -14,8 +14,9 @@ from seatrial.grading.judge_cache import Cache
 from seatrial.grading.ratings import Columns, read_ratings
 from seatrial.grading.validate import Standing, validate
 from seatrial.ingest import Memory, read_file, scan
-from seatrial.records import Attempt, Trace, Usage, Verdict
+from seatrial.records import Attempt, Dropped, Trace, Usage, Verdict
 from seatrial.records.judge import Complete, JudgeSpec
+from seatrial.store import Store, permission_of
 
 Progress = Callable[[int, int | None, str], None]
 
@@ -40,19 +41,31 @@ class JudgedRun(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Recorded work to judge: attempts with what the judge reads of each."""
+    """Recorded work to judge: attempts with what the judge reads of each; `left_out` counts traces whose text may
+    not leave the machine, by reason."""
 
     attempts: tuple[Attempt, ...]
     outputs: tuple[str, ...]
     models: tuple[str | None, ...]
+    left_out: tuple[Dropped, ...] = ()
 
 
-def read_work(paths: Sequence[Path], spec: JudgeSpec, *, format: str | None = None, limit: int | None = None) -> Work:
+def read_work(
+    paths: Sequence[Path],
+    spec: JudgeSpec,
+    *,
+    format: str | None = None,
+    limit: int | None = None,
+    store: Store | None = None,
+) -> Work:
     """The attempts of trace files, and what the judge reads of each.
+
+    Traces without consent to ``judge`` are left out and counted: by the consent that they carry, those on record in
+    `store`, and the setting ``consent`` where there is none.
 
     Raises:
         InputError: a named file cannot be read.
-        EvidenceError: there is no trace of a task.
+        EvidenceError: there is no trace of a task, or none that may be judged.
     """
     traces: list[Trace] = []
     for trace in _traces(paths, format):
@@ -62,12 +75,19 @@ def read_work(paths: Sequence[Path], spec: JudgeSpec, *, format: str | None = No
             break
     if not traces:
         raise EvidenceError("no trace of a task with steps, so there is nothing to judge")
+    allowed, refused = permission_of(traces, "judge", store=store).among([t.id for t in traces])
+    if not allowed:
+        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused)
+        raise EvidenceError(f"no trace may be given to a judge ({why})")
+    may = set(allowed)
+    traces = [t for t in traces if t.id in may]
     pairs = {a.trace: a for a in attempts_of(traces).attempts}
     kept = [t for t in traces if t.id in pairs]
     return Work(
         tuple(pairs[t.id] for t in kept),
         tuple(text_of(t, spec.scope) for t in kept),
         tuple(t.model for t in kept),
+        refused,
     )
 
 

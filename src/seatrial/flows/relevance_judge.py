@@ -13,6 +13,7 @@ from seatrial.grading.judge import Judge, key, refuse_own_family
 from seatrial.grading.judge_cache import Cache
 from seatrial.records import ActionVerdict, Evidence
 from seatrial.records.judge import Complete, JudgeSpec, JudgeStamp
+from seatrial.store import permission_of
 
 CRITERION = "relevant"
 _LONG = 600
@@ -49,6 +50,8 @@ class RelevanceJudge:
         self._judge = Judge(spec, complete, cache)
         self._allow = allow_own_family
         self.asked = 0
+        self.left_out = 0
+        """Runs without consent to judge: nothing of them was asked."""
 
     def of(self, run: Evidence) -> tuple[ActionVerdict, ...]:
         """The verdicts on this run's executed actions; None where an answer cannot be read.
@@ -58,6 +61,9 @@ class RelevanceJudge:
             InfrastructureError: the judge does not answer.
         """
         if run.trace is None:
+            return ()
+        if not permission_of([run.trace], "judge").allows(run.trace.id):
+            self.left_out += 1
             return ()
         refuse_own_family(self._judge.spec, [run.trace.model], allowed=self._allow)
         actions = actions_of(run.trace)

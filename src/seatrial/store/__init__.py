@@ -1,6 +1,6 @@
 """Records to disk and back: redacted traces as blobs, their numbers as tables, one version log over both."""
 
-from seatrial.store.consent import Permission, consents, permission, set_consent, withdraw
+from seatrial.store.consent import Permission, consents, permission, permission_of, set_consent, withdraw
 from seatrial.store.erase import Erasure, erase, expire
 from seatrial.store.originals import Original
 from seatrial.store.results import ResultHead, StoredResult
@@ -33,6 +33,7 @@ __all__ = [
     "expire",
     "frames",
     "permission",
+    "permission_of",
     "rows_of",
     "session_row",
     "set_consent",

@@ -12,7 +12,7 @@ import polars as pl
 from seatrial.errors import UsageError
 from seatrial.records import Dropped
 from seatrial.records.tables import CONSENTS, SESSIONS
-from seatrial.records.trace import Consent
+from seatrial.records.trace import Consent, Trace
 from seatrial.settings import load
 from seatrial.store.store import Store
 
@@ -63,6 +63,32 @@ def permission(store: Store, purpose: Purpose, default: Default | None = None) -
         line = _line(session, parents)
         subjects = dict.fromkeys([*line, *(u for s in line if (u := users.get(s)) is not None)])
         why = _why_not([on_record[s] for s in subjects if s in on_record], purpose, default)
+        if why is not None:
+            denied[session] = why
+    return Permission(purpose=purpose, denied=denied)
+
+
+def permission_of(
+    traces: Sequence[Trace], purpose: Purpose, *, store: Store | None = None, default: Default | None = None
+) -> Permission:
+    """`permission` for traces that come from files: by the consents that they carry, and those on record in `store`.
+
+    A trace that carries one is also governed by it; a store knows a trace's person by the pseudonym of its name.
+    """
+    if default is None:
+        default = load().consent
+    on_record = {} if store is None else {c.subject: c for c in consents(store)}
+    names = None if store is None else store.pseudonyms()[0]
+    carried: dict[str, Consent] = {t.id: t.consent for t in traces if t.consent is not None}
+    people: dict[str, str] = {t.id: t.user for t in traces if t.user is not None}
+    parents = {t.id: t.parent for t in traces if t.parent is not None}
+    denied = {}
+    for session in dict.fromkeys(t.id for t in traces):
+        line = _line(session, parents)
+        users = [people[s] for s in line if s in people]
+        subjects = [*line, *users, *(names.of(u) for u in users if names is not None)]
+        given = [on_record[s] for s in dict.fromkeys(subjects) if s in on_record]
+        why = _why_not([*given, *(carried[s] for s in line if s in carried)], purpose, default)
         if why is not None:
             denied[session] = why
     return Permission(purpose=purpose, denied=denied)

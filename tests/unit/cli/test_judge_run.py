@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli.app import run
+from seatrial.ingest import read
 
 ROOT = Path(__file__).resolve().parents[3]
 JUDGE = """name = "refunds"
@@ -121,6 +122,36 @@ def test_money_and_family_limits(server: str, capsys: pytest.CaptureFixture[str]
     assert run(command[:-2]) == 2
     assert "one family" in capsys.readouterr().err
     assert run([*command[:-2], "--allow-own-family"]) == 0
+
+
+def test_text_without_consent_does_not_leave_the_machine(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Consents of the named store, and the setting where there is none; what is left out is counted, never asked."""
+    traces(["refund", "transfer", "refund"])
+    ids = [trace.id for trace in read(Path("traces.json"))]
+    assert run(["consent", "set", "--file", _consents(ids), "--store", "store"]) == 0
+    capsys.readouterr()
+    command = ["judge", "run", "traces.json", "--judge", "judge.toml", "--url", server, "--json"]
+    assert run([*command, "--store", "store"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [v["task"] for v in told["result"]["verdicts"]] == ["0"]
+    assert told["warnings"] == [
+        "1 sessions without consent to judge: consent was given for other purposes only",
+        "1 sessions without consent to judge: consent was withdrawn",
+    ]
+    assert _Server.asked == 1
+    assert run([*command, "--plan", "--store", "store"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["plan"]["outputs"] == 1
+    # Without the store nothing is known of them, and the setting decides.
+    Path("seatrial.toml").write_text('consent = "require"\n')
+    assert run(command) == 3
+    assert "3 sessions without consent to judge: there is no record of consent" in capsys.readouterr().err
+    assert _Server.asked == 1
+
+
+def _consents(ids: list[str]) -> str:
+    rows = [f"{ids[0]},rank;judge,", f"{ids[1]},rank,", f"{ids[2]},judge,2026-01-01"]
+    Path("consents.csv").write_text("session,purposes,withdrawn\n" + "\n".join(rows) + "\n")
+    return "consents.csv"
 
 
 def test_the_actions_script_gates(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.errors import UsageError
 from seatrial.records import Consent, Trace
-from seatrial.store import Store, consents, permission, set_consent, withdraw
+from seatrial.store import Store, consents, permission, permission_of, set_consent, withdraw
 from seatrial.store.consent import newer
 
 Make = Callable[..., Trace]
@@ -110,3 +110,26 @@ def test_what_traces_carry_adds_to_the_record_and_undoes_no_withdrawal(store: St
     assert newer(store, [old, Consent(subject="s")]) == []
     withdraw(store, "s")
     assert newer(store, [Consent(subject="s", purposes=("rank",), time=9.0)]) == []
+
+
+def test_traces_from_files_are_governed_by_what_they_carry_and_by_a_store(store: Store, trace: Make) -> None:
+    def given(subject: str, *purposes: str, withdrawn: float | None = None) -> Consent:
+        return Consent(subject=subject, purposes=purposes, time=1.0, withdrawn=withdrawn)
+
+    free = trace("free", user="jane")
+    carries = msgspec.structs.replace(trace("carries"), consent=given("bob", "rank"))
+    below = msgspec.structs.replace(trace("below"), parent="carries")
+    agrees = msgspec.structs.replace(trace("agrees"), consent=given("bob", "judge"))
+    traces = [free, carries, below, agrees]
+    other = "consent was given for other purposes only"
+    assert permission_of(traces, "judge", default="assume").denied == {"carries": other, "below": other}
+    assert permission_of(traces, "judge", default="require").denied == {
+        "free": "there is no record of consent", "carries": other, "below": other,
+    }  # fmt: skip
+    # What the store knows counts too: by the pseudonym of the person, and by the session.
+    jane = store.pseudonyms()[0].of("jane")
+    set_consent(store, [given(jane, "rank"), given("agrees", "judge", withdrawn=2.0)])
+    assert permission_of(traces, "judge", store=store, default="assume").denied == {
+        "free": other, "carries": other, "below": other, "agrees": "consent was withdrawn",
+    }  # fmt: skip
+    assert permission_of([free], "rank", store=store, default="require").denied == {}
