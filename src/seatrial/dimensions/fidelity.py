@@ -130,7 +130,11 @@ def _by_intent(
         if _is_read(a, changes, replayed):
             reads.add(a.position)
         else:
-            writes[a.position] = _effect(a, intent, changes)
+            said = _effect(a, intent, changes)
+            if said is not None:
+                writes[a.position] = said
+    if not intent.allowed:
+        return writes
     relevant = {p for p, said in writes.items() if said.relevant}
     around = {p: w for p, w in (replayed.around or {}).items() if w in relevant}
     expected = tuple(run.task.expected_tools) if run.task is not None else ()
@@ -151,14 +155,15 @@ def _is_read(a: Action, changes: Sequence[StateChange] | None, replayed: Ablatio
     return a.effect == "read" or a.failed
 
 
-def _effect(a: Action, intent: Intent, changes: Sequence[StateChange] | None) -> Said:
+def _effect(a: Action, intent: Intent, changes: Sequence[StateChange] | None) -> Said | None:
+    """None: a specification that names no allowed effect forbids some and says nothing of the others."""
     for effect in intent.prohibited:
         if effect.fits(a.call):
             return Said(False, "intent", f"the task prohibits {_named(effect)}")
     for effect in intent.allowed:
         if effect.fits(a.call, changes):
             return Said(True, "intent", f"it is an allowed effect: {_named(effect)}")
-    return Said(False, "intent", "no allowed effect is like it")
+    return Said(False, "intent", "no allowed effect is like it") if intent.allowed else None
 
 
 def _named(effect: Effect) -> str:

@@ -54,8 +54,11 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         return bool(mine) and not any(e.rule.fits(call) for e in mine)
 
     def paths(self, reads: frozenset[str]) -> tuple[Path, ...] | None:
-        """Where the state may change, by any allowed effect; None where one of them may change anything. A tool of
-        `reads` changes nothing, so an allowed call of it allows no path."""
+        """Where the state may change, by any allowed effect; None where one of them may change anything, or where the
+        specification names no allowed effect at all. A tool of `reads` changes nothing, so an allowed call of it
+        allows no path."""
+        if not self.allowed:
+            return None
         out: list[Path] = []
         for effect in self.allowed:
             if effect.paths is not None:

@@ -66,6 +66,34 @@ def test_a_value_that_was_overwritten_is_extraneous() -> None:
     assert relevant(asked_for([put("lamp", "off"), put("lamp", "on")], lamp="on")) == [False, True]
 
 
+def test_of_two_that_would_each_do_the_earlier_one_stays() -> None:
+    calls = [put("lamp", "on"), put("lamp", "off"), put("lamp", "on")]
+    assert relevant(asked_for(calls, lamp="on")) == [True, False, False]
+
+
+def test_two_that_balance_each_other_in_different_places() -> None:
+    """Without either the number of things is odd, without both it is not: only a group shows it."""
+
+    def required(state: Any) -> tuple[bool, ...]:
+        return state["items"].get("lamp") == "on", len(state["items"]) % 2 == 1
+
+    intent = shelf.wants(lamp="on", parity="", a="", b="")
+    intent["required"] = intent["required"][:2]
+    run = shelf.run([put("a", "1"), put("b", "2"), put("lamp", "on")], intent=intent, required=required)
+    assert relevant(run) == [False, False, True]
+
+
+def test_a_read_that_never_says_the_same_twice_says_nothing_about_a_write() -> None:
+    class Moody(type(shelf.world())):  # type: ignore[misc]
+        def call(self, call: Any) -> Any:
+            result = super().call(call)
+            return msgspec.structs.replace(result, text=f"mood {self._calls}") if call.name == "names" else result
+
+    run = shelf.run([NAMES, put("lamp", "on")], intent=shelf.wants(lamp="on"), required=shelf.holding(lamp="on"),
+                    recorded=shelf.world(kind=Moody), made=lambda: shelf.world(kind=Moody))  # fmt: skip
+    assert relevant(run) == [False, True]
+
+
 def test_two_writes_that_cancel_each_other_are_both_extraneous_though_each_needs_the_other() -> None:
     calls = [put("lamp", "on"), put("scratch", "x"), put("desk", "tidy"), remove("scratch")]
     assert relevant(asked_for(calls, lamp="on", desk="tidy")) == [True, False, True, False]

@@ -114,6 +114,15 @@ def test_a_prohibited_effect_is_extraneous_forbidden_and_sets_the_level() -> Non
     assert value.findings[0].weight == 0.9
 
 
+def test_an_intent_without_allowed_effects_leaves_the_rest_to_ablation() -> None:
+    intent = {"required": [{"path": "items.lamp", "op": "eq", "value": "on"}],
+              "prohibited": [{"tool": "remove", "arguments": [], "paths": []}]}  # fmt: skip
+    value = D2.measure(lamp([PUT, LITTER, ("remove", {"key": "old"})], intent=intent, status="failed"))
+    assert [(a.relevant, a.source) for a in value.actions] == [
+        (True, "ablation"), (False, "ablation"), (False, "intent"),
+    ]  # fmt: skip
+
+
 def test_an_intent_that_cannot_be_read_is_a_reason() -> None:
     value = D2.measure(lamp([PUT], intent={"allowed": [{"tol": "put"}]}))
     assert value.value is None
