@@ -8,7 +8,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.records import SCORED, DimensionResult, DimensionValue, Estimate, Evidence, TaskValue
+from seatrial.records import (
+    SCORED,
+    ActionVerdict,
+    DimensionResult,
+    DimensionValue,
+    Estimate,
+    Evidence,
+    Finding,
+    TaskValue,
+)
 from seatrial.stats import clustered_mean
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -18,13 +27,26 @@ WORST = 5
 
 
 def value_of(
-    dimension: str, version: str, run: Evidence, value: float | None, why: str, **more: Any
-) -> DimensionValue:  # fmt: skip
-    """A run's value with the names that it needs to be found again; `more` are further fields of `DimensionValue`."""
+    dimension: str,
+    version: str,
+    run: Evidence,
+    value: float | None,
+    why: str,
+    *,
+    numerator: float | None = None,
+    denominator: float | None = None,
+    level: float | None = None,
+    level_why: str = "",
+    findings: tuple[Finding, ...] = (),
+    actions: tuple[ActionVerdict, ...] = (),
+    parts: dict[str, Any] | None = None,
+) -> DimensionValue:
+    """A run's value with the names that it needs to be found again; the fields are those of `DimensionValue`."""
     a = run.attempt
     return DimensionValue(
         dimension=dimension, version=version, task=a.task, trial=a.trial, status=a.status, value=value, why=why,
-        trace=a.trace, **more,
+        numerator=numerator, denominator=denominator, level=level, level_why=level_why, findings=findings,
+        actions=actions, parts=parts or {}, trace=a.trace,
     )  # fmt: skip
 
 
@@ -102,26 +124,48 @@ def result(
     per_task: dict[str, TaskValue] | None = None,
     among: Sequence[DimensionValue] | None = None,
     nothing: str = "nothing was scored",
-    **more: Any,
+    level: float | None = None,
+    level_why: str = "",
+    n_runs: int | None = None,
+    unmeasured: dict[str, int] | None = None,
+    beside: dict[str, Estimate | float | None] | None = None,
+    worst: tuple[DimensionValue, ...] | None = None,
+    notes: tuple[str, ...] = (),
+    unit: str | None = None,
+    detail: dict[str, Any] | None = None,
 ) -> DimensionResult:
     """The result of a dimension whose task value is the mean over runs; `per_task` replaces that mean. `among` are the
     runs that count (None: those that are scored).
 
-    `nothing` is the reason where no run has a value and none says why; `more` are further fields of the result.
+    `nothing` is the reason where no run has a value and none says why. The other fields are those of
+    `DimensionResult`; `n_runs`, `unmeasured` and `worst` None: by the values.
     """
     counted = scored(values) if among is None else among
     tasks = task_means(counted) if per_task is None else per_task
     estimate, raw = mean_over_tasks(tasks, confidence, method)
     missing = Counter(v.why for v in counted if v.value is None)
     why = "" if estimate is not None else commonest(t.why for t in tasks.values()) or nothing
-    found = DimensionResult(
-        dimension=dimension, name=name, version=version, estimate=estimate, why=why, per_task=tasks, raw=raw,
-        n_runs=sum(v.value is not None for v in counted), unmeasured=dict(missing.most_common()), worst=worst(counted),
-    )  # fmt: skip
-    return replace(found, **more)
+    return DimensionResult(
+        dimension=dimension,
+        name=name,
+        version=version,
+        estimate=estimate,
+        why=why,
+        per_task=tasks,
+        raw=raw,
+        level=level,
+        level_why=level_why,
+        n_runs=sum(v.value is not None for v in counted) if n_runs is None else n_runs,
+        unmeasured=dict(missing.most_common()) if unmeasured is None else unmeasured,
+        beside=beside or {},
+        worst=worst_runs(counted) if worst is None else worst,
+        notes=notes,
+        unit=unit,
+        detail=detail or {},
+    )
 
 
-def worst(values: Iterable[DimensionValue], n: int = WORST) -> tuple[DimensionValue, ...]:
+def worst_runs(values: Iterable[DimensionValue], n: int = WORST) -> tuple[DimensionValue, ...]:
     """The runs with the worst evidence: lowest value first, then the gravest finding."""
     told = [v for v in values if v.value is not None and v.value < 1.0 and v.findings]
     told.sort(key=lambda v: (v.value, -max(f.weight for f in v.findings), v.task, v.trial))

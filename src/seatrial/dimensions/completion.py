@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatrial.dimensions.aggregate import by_task, middle_level, result, scored, value_of
-from seatrial.records import SCORED, DimensionResult, DimensionValue, Evidence, Finding
+from seatrial.records import SCORED, DimensionResult, DimensionValue, Estimate, Evidence, Finding
 from seatrial.stats import pass_hat_k
 
 
@@ -52,7 +52,7 @@ class Completion:
         )  # fmt: skip
 
 
-def _every(values: Sequence[DimensionValue], level: float) -> dict[str, object]:
+def _every(values: Sequence[DimensionValue], level: float) -> dict[str, Estimate | float | None]:
     tasks = by_task(v for v in values if v.value is not None)
     if not tasks or any(v.value not in (0.0, 1.0) for rows in tasks.values() for v in rows):
         return {}

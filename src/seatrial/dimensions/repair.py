@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from seatrial.dimensions.aggregate import by_task, middle_level, result, scored, value_of, worst
+from seatrial.dimensions.aggregate import by_task, middle_level, result, scored, value_of, worst_runs
 from seatrial.dimensions.damage import Damage, damage_of
 from seatrial.records import DimensionResult, DimensionValue, Estimate, Evidence, Finding, TaskValue
 from seatrial.stats import clustered_mean, ratio_estimate
@@ -55,7 +55,7 @@ class Repair:
         found = result(
             self.name, self.title, self.version, filled, level, method="mean over failed runs", per_task=per_task,
             nothing=NONE_FAILED, level=rubric if failed else None, level_why=said, unit=unit,
-            beside=_beside(filled, level, unit), notes=_notes(filled), worst=worst(failed), detail=_detail(filled),
+            beside=_beside(filled, level, unit), notes=_notes(filled), worst=worst_runs(failed), detail=_detail(filled),
         )  # fmt: skip
         if not failed:
             return replace(found, estimate=None, why=_why_none(filled), raw=None)
@@ -172,7 +172,7 @@ def _notes(values: Sequence[DimensionValue]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _detail(values: Sequence[DimensionValue]) -> Mapping[str, Any]:
+def _detail(values: Sequence[DimensionValue]) -> dict[str, Any]:
     failed = [v for v in values if v.status != "passed" and v.parts]
     return {
         "failed": sum(v.status != "passed" for v in values),
