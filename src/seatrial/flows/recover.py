@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +25,8 @@ from seatrial.recovery.evaluate import EvaluateOptions, evaluate, random_split
 from seatrial.recovery.fit import FitOptions, Fitted, fit
 from seatrial.recovery.table import CLEAN, Ints, Pairs
 
+LARGEST = 4 << 30
+"""Bytes that a gzipped table may unpack to."""
 HELD_OUT = ("test", "unseen", "held-out", "held_out", "heldout")
 """Cohorts that are held out without being asked for."""
 
@@ -44,7 +50,7 @@ class Read(NamedTuple):
 
 
 def read_pairs(path: Path) -> Read:
-    """A pairs table from CSV, JSON, JSON lines or Parquet; `features` may be an object inside a JSON row.
+    """A pairs table from CSV, JSON, JSON lines or Parquet, gzipped or not; `features` may be an object in a JSON row.
 
     Raises:
         InputError: there is no such file, it is no table, or a cell is not what its column holds.
@@ -54,13 +60,40 @@ def read_pairs(path: Path) -> Read:
         raise InputError("no such file" if not path.exists() else "a folder, not a table",
                          hint="give a pairs table: CSV, JSON, JSON lines or Parquet", file=str(path))  # fmt: skip
     log = Log(str(path))
-    pairs = table.from_rows(_flat(path, log), str(path))
+    with _unpacked(path) as file:
+        pairs = table.from_rows(_flat(file, log), str(path))
     lost = [s for s in log.skips if not s.noted]
     warnings = [f"{path.name}: {len(lost)} rows cannot be read, the first in line {lost[0].line}: {lost[0].why}"
                 ] if lost else []  # fmt: skip
     if pairs.ignored:
         warnings.append(f"{path.name}: not numbers, so no features: {', '.join(pairs.ignored)}")
     return Read(pairs, tuple(warnings))
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The table itself: a gzipped one is unpacked beside nothing of the user's.
+
+    Raises:
+        InputError: it is no gzip file, or unpacks to more than `LARGEST` bytes.
+    """
+    if path.suffix != ".gz":
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / path.stem
+        size = 0
+        try:
+            with gzip.open(path, "rb") as packed, plain.open("wb") as out:
+                while chunk := packed.read(1 << 20):
+                    size += len(chunk)
+                    if size > LARGEST:
+                        raise InputError(f"unpacks to more than {LARGEST >> 30} GiB", file=str(path),
+                                         hint="give a part of it")  # fmt: skip
+                    out.write(chunk)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"cannot be unpacked: {error}", file=str(path), hint="is it a gzip file?") from None
+        yield plain
 
 
 def _flat(path: Path, log: Log) -> Iterator[table.Row]:

@@ -1,0 +1,161 @@
+"""From a file to rescue and harm, to a router, to its trial, by the flow and by the command line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from seatrial.cli.app import run
+from seatrial.errors import InputError, SchemaError, UsageError
+from seatrial.flows import recover as flow
+from seatrial.recovery import simulate
+from seatrial.recovery.fit import FitOptions
+from seatrial.recovery.router import load
+
+
+def write(path: Path, parts: dict[str, tuple[int, int]], process: str = "three models, coupled") -> Path:
+    rows = []
+    for cohort, (tasks, seed) in parts.items():
+        e = simulate.episodes(process, tasks, seed=seed)
+        for i in range(len(e)):
+            for k, delay in enumerate(e.delays):
+                rows.append(
+                    {"task": f"{cohort}-{e.task[i]}", "condition": e.condition[i], "operation": "refresh",
+                     "delay": delay, "y0": int(e.y0[i, k]), "y1": int(e.y1[i, k]), "cohort": cohort}
+                    | dict(zip(e.features, e.x[i, k].round(4).tolist(), strict=True))
+                )  # fmt: skip
+    with path.open("w", newline="") as stream:
+        out = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("pairs") / "pairs.csv", {"fit": (90, 1), "unseen": (30, 2)})
+
+
+def say(capsys: pytest.CaptureFixture[str], *argv: str, status: int = 0) -> dict[str, object]:
+    assert run([*argv, "--json"]) == status
+    captured = capsys.readouterr()
+    made: dict[str, object] = json.loads(captured.out if status == 0 else captured.err)
+    return made
+
+
+def test_contrast_has_the_contracts_rows(pairs: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    made = say(capsys, "recover", "contrast", str(pairs), "--cohort", "fit", "--html", str(page))
+    assert made["command"] == "recover contrast"
+    result = made["result"]
+    assert isinstance(result, dict)
+    assert len(result["rows"]) == 4 * 3
+    first = result["rows"][0]
+    for key in ("condition", "operation", "delay", "n", "stable_success", "rescue", "harm", "stable_failure", "effect",
+                "p_value", "placebo"):  # fmt: skip
+        assert key in first, key
+    assert (first["condition"], first["n"]) == ("clean", 90)
+    assert "<svg" in page.read_text()
+
+
+def test_fit_and_evaluate(pairs: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file, page = tmp_path / "router.json", tmp_path / "fit.html"
+    made = say(capsys, "recover", "fit", str(pairs), "--limit", "0.05", "--out", str(file), "--html", str(page))
+    result = made["result"]
+    assert isinstance(result, dict)
+    assert {"thresholds", "features", "folds", "certificate"} <= result.keys()
+    assert result["certificate"] == {"limit": 0.05, "confidence": 0.95, "n_clean": 59, "harms": 0.0, "feasible": True,
+                                     "need": 59}  # fmt: skip
+    assert result["n_fit"] + result["n_certify"] == 90
+    assert load(file).kind == "direct"
+    assert "Gain against harm" in page.read_text()
+    tried = say(capsys, "recover", "evaluate", str(pairs), "--limit", "0.05", "--router", str(file), "--mix",
+                "clean=0.8")["result"]  # fmt: skip
+    assert isinstance(tried, dict)
+    rows = {(r["policy"], r["condition"]): r for r in tried["rows"]}
+    for key in ("policy", "condition", "n", "success", "gain", "rescue", "harm", "intervention_rate", "harm_upper",
+                "versus"):  # fmt: skip
+        assert key in rows["cir", "all"]
+    # The file was fitted as the certified router of the trial is: moment by moment it decides the same.
+    assert rows["file router.json", "all"]["gain"] == rows["router certified", "all"]["gain"]
+    assert ("router", "clean=0.8") in rows
+    assert (tried["n_fit"], tried["n_test"]) == (90, 30)
+
+
+def test_terminal_output_fits(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["contrast"], ["fit", "--no-certify"], ["evaluate"]):
+        assert run(["recover", argv[0], str(pairs), *argv[1:]]) == 0
+        out = capsys.readouterr().out
+        assert out.strip()
+        assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_gzip_and_json_lines_say_the_same(pairs: Path, tmp_path: Path) -> None:
+    plain = flow.read_pairs(pairs).pairs
+    packed = tmp_path / "pairs.csv.gz"
+    packed.write_bytes(gzip.compress(pairs.read_bytes()))
+    lines = tmp_path / "pairs.jsonl"
+    with pairs.open() as stream, lines.open("w") as out:
+        for row in csv.DictReader(stream):
+            known = {k: row.pop(k) for k in ("task", "condition", "operation", "cohort")}
+            numbers = {k: float(row.pop(k)) for k in ("delay", "y0", "y1")}
+            out.write(json.dumps(known | numbers | {"features": {k: float(v) for k, v in row.items()}}) + "\n")
+    for other in (packed, lines):
+        again = flow.read_pairs(other).pairs
+        assert again.features == plain.features
+        assert (again.x == plain.x).all()
+        assert (again.y1 == plain.y1).all()
+    packed.write_bytes(b"not gzip")
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        flow.read_pairs(packed)
+
+
+def test_bad_input_is_told_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_text("task,condition,operation,delay,y0,y1\na,clean,refresh,1,0,1\nb,clean,refresh,1,0,2\n")
+    error = say(capsys, "recover", "contrast", str(bad), status=2)["error"]
+    assert isinstance(error, dict)
+    assert (error["line"], error["file"]) == (3, str(bad))
+    with pytest.raises(InputError, match="no such file"):
+        flow.read_pairs(tmp_path / "none.csv")
+    bad.write_text("task,condition\na,clean\n")
+    with pytest.raises(SchemaError, match="no column operation"):
+        flow.read_pairs(bad)
+
+
+def test_choices_that_do_not_exist(pairs: Path) -> None:
+    with pytest.raises(UsageError, match="no cohort 'x'"):
+        flow.contrast(pairs, flow.Choice(cohorts=("x",)))
+    with pytest.raises(UsageError, match="no agent 'x'"):
+        flow.contrast(pairs, flow.Choice(agent="x"))
+    with pytest.raises(UsageError, match="no feature x"):
+        flow.fit_router(pairs, flow.Choice(features=("x",)))
+    with pytest.raises(UsageError, match="a mix is written"):
+        flow.parse_mixes(["clean"])
+
+
+def test_a_task_of_two_cohorts_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "twice.csv"
+    file.write_text(
+        "task,condition,operation,delay,y0,y1,cohort,f\na,clean,refresh,1,0,1,one,1\na,clean,refresh,1,0,1,two,1\n"
+    )
+    with pytest.raises(UsageError, match="several cohorts"):
+        flow.fit_router(file, options=FitOptions(certified=False))
+
+
+def test_certify_cohort_is_left_out_of_the_fit(pairs: Path) -> None:
+    made = flow.fit_router(pairs, flow.Choice(cohorts=("fit",)), FitOptions(limit=0.1), certify=("unseen",))
+    assert (made.fitted.record.n_fit, made.fitted.record.n_certify) == (90, 30)
+
+
+def test_result_is_kept_in_a_store(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from seatrial.store import Store
+
+    assert run(["recover", "contrast", str(pairs), "--store", str(tmp_path / "store"), "--json"]) == 0
+    capsys.readouterr()
+    kept = Store.open(tmp_path / "store").results("recover")
+    assert [h.command for h in kept] == ["recover contrast"]
