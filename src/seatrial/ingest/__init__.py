@@ -11,10 +11,10 @@ from pathlib import Path
 from seatrial.ingest.catalogue import named, readers
 from seatrial.ingest.log import Log, Memory
 from seatrial.ingest.reading import FileReading, read_file
-from seatrial.ingest.walk import scan
+from seatrial.ingest.walk import beside, scan, with_main_files
 from seatrial.records import FileReport, Trace
 
-__all__ = ["FileReading", "Log", "Memory", "read", "read_file", "readers", "scan"]
+__all__ = ["FileReading", "Log", "Memory", "beside", "read", "read_file", "readers", "scan", "with_main_files"]
 
 
 def read(

@@ -11,6 +11,10 @@ LISTED_SKIPS = 1000
 """Skips and notes listed one by one, each; further ones are added up in one entry with their count."""
 
 
+BESIDE = "read with another file"
+"""What a reader counts a file's bytes as that belong to the session of another file, and are read with that one."""
+
+
 class Log:
     """A `ReadLog`: counts bytes and records, lists skips and notes, and asks whether a record was seen before.
 
@@ -49,6 +53,11 @@ class Log:
     def accounted(self) -> int:
         """Bytes kept or skipped so far."""
         return self.kept_bytes + self.skipped_bytes
+
+    @property
+    def beside(self) -> bool:
+        """Whether everything in this file is read with another one."""
+        return set(self.records) == {BESIDE}
 
     @property
     def skips(self) -> tuple[Skip, ...]:

@@ -1,4 +1,5 @@
-"""OpenCode session exports (``opencode export``) to traces: one JSON object with ``info`` and ``messages``.
+"""OpenCode sessions to traces: exports (``opencode export``), one JSON object with ``info`` and ``messages``, and the
+folder that OpenCode itself keeps (`opencode_storage`).
 
 A message has its own ``info`` and ``parts``: text, reasoning, tool calls with their state, the tokens of each
 model request (``step-finish``). Built to the public specification (``packages/opencode/src/session/message-v2.ts``
@@ -14,13 +15,16 @@ from typing import Any
 
 from seatrial.ingest.drafts import Draft, Thread, added, an_object, rest, text_or_none, totals
 from seatrial.ingest.jsontext import as_text, first_keys, kind
+from seatrial.ingest.log import BESIDE
 from seatrial.ingest.messages import amount, arguments_of, whole
+from seatrial.ingest.opencode_storage import Kind, gather, kind_of, session_of
 from seatrial.ingest.times import moment
 from seatrial.ingest.user_text import spoken
 from seatrial.ingest.values import Value, values
 from seatrial.records import Agent, ReadLog, ResultOutcome, ToolCall, ToolResult, Trace, Usage
 
 _SHAPE = "an OpenCode export: an object with info and messages, each with info and parts"
+_STORED = "a session of OpenCode's storage: an object"
 _REFUSED = re.compile(
     r"(?:the )?user (?:has )?(?:rejected|denied|dismissed)|permission .{0,80}(?:rejected|denied)", re.I
 )
@@ -31,28 +35,54 @@ class OpenCode:
     """Reads one session per file, or an array of them."""
 
     name = "opencode"
-    version = "1"
+    version = "2"
     verified = False
 
     def sniff(self, path: Path, head: bytes) -> float:
         """Sure when the first object has info and messages and OpenCode's ids are in it."""
+        if kind_of(path) is not None and head.lstrip()[:1] in (b"{", b"["):
+            return 0.97
         found = first_keys(head)
         if found and found <= {"info", "messages", "todos", "diffs"} and "info" in found:
             return 0.96 if b'"ses_' in head or b'"sessionID"' in head else 0.0
         return 0.0
 
     def read(self, path: Path, log: ReadLog) -> Iterator[Trace]:
-        """One trace per session.
+        """One trace per session. Files that are read with another one give none.
 
         Raises:
             FormatError: not JSON.
         """
+        if (what := kind_of(path)) is not None:
+            yield from self._stored(path, what, log)
+            return
         for value in values(path, log, _SHAPE):
             raw = value.value
             if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
                 log.skip(value.line, f"expected {_SHAPE}, found {kind(raw)}", value.size)
                 continue
             trace = self._trace(path, value, raw, log)
+            log.kept(value.size, "session")
+            yield trace
+
+    def _stored(self, path: Path, what: Kind, log: ReadLog) -> Iterator[Trace]:
+        if what != "session":
+            size = path.stat().st_size
+            session = session_of(path)
+            if session is None:
+                log.skip(None, f"a {what} of OpenCode's storage without its session's file", size)
+            else:
+                log.kept(size, BESIDE)
+            return
+        for value in values(path, log, _STORED, whole=True):
+            if not isinstance(value.value, dict):
+                log.skip(value.line, f"expected {_STORED}, found {kind(value.value)}", value.size)
+                continue
+            found = gather(path, value.hash)
+            for problem in found.problems:
+                log.skip(None, problem)
+            raw = {"info": value.value, "messages": found.messages}
+            trace = self._trace(path, value._replace(hash=found.hash), raw, log)
             log.kept(value.size, "session")
             yield trace
 

@@ -83,10 +83,11 @@ class FileReading:
             self._log.skip(line, broke, max(rest, 0))
         elif rest > 0:
             self._log.skip(None, f"the reader {reader.name} did not account for these bytes", rest)
-        why = None if n_traces else broke or self._why_nothing(size)
+        whole = n_traces or (broke is None and rest <= 0 and self._log.beside)
+        why = None if whole else broke or self._why_nothing(size)
         self._report = self._log.report(
             format=reader.name,
-            status="kept" if n_traces else "skipped",
+            status="kept" if whole else "skipped",
             traces=n_traces,
             steps=n_steps,
             why=why,

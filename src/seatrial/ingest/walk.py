@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seatrial.errors import InputError
+from seatrial.ingest.opencode_storage import companions, session_of
 
 NOT_ENTERED = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__", ".seatrial"})
 """Folders that are never entered: they hold other people's files, or our own store."""
@@ -28,6 +29,21 @@ def scan(paths: Sequence[Path]) -> list[Path]:
         for file in _files(path):
             found.setdefault(file.resolve(), file)
     return list(found.values())
+
+
+def beside(path: Path) -> list[Path]:
+    """The files that are read with this one, and whose own reading gives no trace: those of OpenCode's storage."""
+    return companions(path)
+
+
+def with_main_files(files: Sequence[Path]) -> list[Path]:
+    """Some files, and those that they are read with: a message that has come reads its session anew."""
+    listed = dict.fromkeys(files)
+    for file in files:
+        main = session_of(file)
+        if main is not None:
+            listed.setdefault(main)
+    return list(listed)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -59,7 +59,7 @@ def ingest(
         StoreError: the store is locked or damaged.
         UsageError: no such format.
     """
-    files = reading_room.scan([Path(p) for p in paths])
+    files = reading_room.with_main_files(reading_room.scan([Path(p) for p in paths]))
     return run(
         store,
         files,
@@ -119,8 +119,10 @@ def _keep(store: Store, committer: Committer, sources: dict[str, list[str]], war
     kept = 0
     for file, sessions in sources.items():
         try:
+            names = [committer.name_of(file, s) for s in sessions]
             with store.writing():
-                store.originals.keep(Path(file), mask_home(file), [committer.name_of(file, s) for s in sessions])
+                for source in (Path(file), *reading_room.beside(Path(file))):
+                    store.originals.keep(source, mask_home(str(source)), names)
         except InputError as error:
             warnings.append(str(error))
         else:
