@@ -156,15 +156,16 @@ class _Search:
             self._pass(self._together())
             size = len(self._bench.writes())
             while size > 1:
-                self._pass(self._chunks(size))
-                size //= 2
+                self._pass(self._neighbours(size))
+                size = (size + 1) // 2 if size > 2 else 1
             if len(self._bench.left_out) == before:
                 return
 
-    def _chunks(self, size: int) -> list[list[int]]:
-        """The writes in groups of `size`, the last ones first."""
+    def _neighbours(self, size: int) -> list[list[int]]:
+        """Groups of `size` writes that follow each other, half overlapping, the last ones first."""
         writes = self._bench.writes()
-        return [writes[max(0, end - size) : end] for end in range(len(writes), 0, -size)]
+        ends = range(len(writes), size - 1, -max(1, size // 2))
+        return [writes[end - size : end] for end in ends]
 
     def _together(self) -> list[list[int]]:
         """Groups of writes that touched the same part of the state, smaller groups first."""
