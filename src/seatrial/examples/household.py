@@ -3,7 +3,8 @@
 The agent knows the home only through observations, so that a stale one can mislead it and a second look can set it
 right. Its weaknesses are those of a hasty reader, none of them tied to any recovery operation: it believes that it is
 where the last text says; what it set out to search counts as searched whatever the answer was; the last text that it
-read drives out the one before, with all that was seen there; a few containers slip its mind from the start; and its patience ends.
+read drives out the one before, with all that was seen there; a few containers slip its mind from the start; and its
+patience ends.
 """
 
 from __future__ import annotations
@@ -254,3 +255,4 @@ class Tidier:
 
 AGENT = Tidier()
 CAREFUL = Tidier("careful-tidier", 0.7)
+"""``--agent python:seatrial.examples.household:AGENT``, and one that reads with more care and draws."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from seatrial.examples import household
 from seatrial.records import Contrast, Pair, PolicyRow, RouterFit
+from seatrial.records.protocols import AgentUnderTest
 from seatrial.recovery import contrast as contrasts
 from seatrial.recovery import table
 from seatrial.recovery.branch import Design, branch
@@ -41,16 +42,38 @@ class RecoveryDemo(msgspec.Struct, frozen=True, kw_only=True):
     fresh: int
 
 
+class Homes:
+    """Homes as cases to branch: ``python:seatrial.flows.demo_recovery:homes`` for ``recover branch``."""
+
+    def __init__(self, n: int = 400) -> None:
+        self._n = n
+        self._world = household.home()
+
+    def tasks(self) -> tuple[str, ...]:
+        """``home-0`` and so on."""
+        return tuple(f"home-{i}" for i in range(self._n))
+
+    def case(self, task: str, agent: AgentUnderTest, *, max_actions: int, seed: int) -> Case:
+        """One home; the agent's luck is the home's own, so that every home is searched in another order."""
+        i = int(task.removeprefix("home-"))
+        start, opening = household.start(i)
+        return Case(
+            task=task, world=self._world, start=start, opening=opening, agent=agent, score=household.score,
+            query=household.query, over=household.over, max_actions=max_actions, seed=seed + i,
+        )  # fmt: skip
+
+
+def homes() -> Homes:
+    """All homes."""
+    return Homes()
+
+
 def pairs(first: int, n: int, *, progress: Callable[[int], None] | None = None) -> list[Pair]:
     """The pairs of homes `first` to `first + n`: a refresh and a placebo after 1, 2 and 4 actions, by condition."""
-    world = household.home()
+    source = Homes()
     made: list[Pair] = []
     for i in range(first, first + n):
-        start, opening = household.start(i)
-        case = Case(
-            task=f"home {i}", world=world, start=start, opening=opening, agent=household.AGENT, score=household.score,
-            query=household.query, over=household.over, max_actions=household.PATIENCE, seed=i,
-        )  # fmt: skip
+        case = source.case(f"home-{i}", household.AGENT, max_actions=household.PATIENCE, seed=0)
         made += branch(case, Design(conditions=SHOWN, delays=DELAYS)).pairs
         if progress is not None:
             progress(i - first + 1)
