@@ -47,7 +47,7 @@ class Powered:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Labels:
+class Labelled:
     """Labelled sessions: cluster, stratum, arm codes, label Y, prediction f and inverse labelling probability."""
 
     cluster: Codes
@@ -58,7 +58,12 @@ class _Labels:
     w: Floats
 
 
-def _join(analysis: Analysis, labels: pl.DataFrame) -> tuple[_Labels, int]:
+def joined(analysis: Analysis, labels: pl.DataFrame) -> tuple[Labelled, int]:
+    """The labelled sessions of an estimate, and how many labels belong to no session of it.
+
+    Raises:
+        SchemaError, UsageError: as `estimate`.
+    """
     for name in ("session", "label"):
         if name not in labels.columns:
             raise SchemaError(f"labels: no column {name!r}", hint="session, label and optionally probability")
@@ -74,11 +79,11 @@ def _join(analysis: Analysis, labels: pl.DataFrame) -> tuple[_Labels, int]:
     found = labels.join(place, on="session", how="inner").sort("_row")
     row = found["_row"].to_numpy()
     sample = analysis.sample
-    joined = _Labels(
+    kept = Labelled(
         cluster=sample.cluster[row], stratum=analysis.code[row], arm=sample.arm[row], y=found["_label"].to_numpy(),
         f=sample.y[row], w=1.0 / found["_pi"].to_numpy(),
     )  # fmt: skip
-    return joined, labels.height - found.height
+    return kept, labels.height - found.height
 
 
 def estimate(analysis: Analysis, labels: pl.DataFrame, *, level: float) -> Powered:
@@ -96,7 +101,7 @@ def estimate(analysis: Analysis, labels: pl.DataFrame, *, level: float) -> Power
     if analysis.paired or analysis.weighting == "overlap":
         note = "labels are not used: prediction-powered estimates are defined for post-stratified designs"
         return Powered(None, arms, nothing, nothing.astype(np.int64), (note,))
-    found, outside = _join(analysis, labels)
+    found, outside = joined(analysis, labels)
     counts = np.bincount(found.arm, minlength=k_count)
     notes = [f"{outside} labels belong to sessions outside the estimate"] if outside else []
     if counts.min() < FEWEST_LABELS:
@@ -115,7 +120,7 @@ def estimate(analysis: Analysis, labels: pl.DataFrame, *, level: float) -> Power
     return Powered(moments, arms, lam, counts, tuple(notes))
 
 
-def _sums(found: _Labels, n_strata: int, k_count: int) -> tuple[Floats, Floats, Floats]:
+def _sums(found: Labelled, n_strata: int, k_count: int) -> tuple[Floats, Floats, Floats]:
     key = found.stratum * k_count + found.arm
     size = n_strata * k_count
     parts = (tally(key, w, size) for w in (found.w, found.w * found.y, found.w * found.f))
@@ -123,7 +128,7 @@ def _sums(found: _Labels, n_strata: int, k_count: int) -> tuple[Floats, Floats, 
     return a, y, f
 
 
-def _combine(base: Moments, built: Cells, found: _Labels, k_count: int) -> tuple[Moments | None, Floats]:
+def _combine(base: Moments, built: Cells, found: Labelled, k_count: int) -> tuple[Moments | None, Floats]:
     n_sk = built.total(built.n)
     h_s = n_sk.sum(axis=1)
     scale = np.divide(h_s[:, None], n_sk, out=np.zeros_like(n_sk), where=n_sk > 0)
@@ -161,7 +166,7 @@ def _combine(base: Moments, built: Cells, found: _Labels, k_count: int) -> tuple
     ), lam
 
 
-def _without(part: Floats, built: Cells, found: _Labels, values: Floats, n_sk: Floats, h_s: Floats) -> Floats:
+def _without(part: Floats, built: Cells, found: Labelled, values: Floats, n_sk: Floats, h_s: Floats) -> Floats:
     """``sum_s h_s/n_sk part_sk`` with each cluster left out of h, n and the labels, (G, K)."""
     s_count = built.n_strata
     keys, pair = np.unique(built.cluster * s_count + built.stratum, return_inverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from seatrial.causal import beside, bootstrap, coverage, design, effect, power, ppi, prepare, randomise
+from seatrial.causal import beside, bootstrap, corrected, coverage, design, effect, power, ppi, prepare, randomise
 from seatrial.causal import strata as ladders
 from seatrial.causal import subdimensions as dims
 from seatrial.causal.effect import Analysis, Estimator, Overlap
@@ -196,12 +196,13 @@ def _core(analysis: Analysis, verdict: design.Verdict, inputs: _Inputs, options:
     if options.interval == "bootstrap-t" and refused is None:
         half, note = bootstrap.half_widths(analysis, each, level=options.level, seed=options.seed)
         notes += [note] if note else []
-    powered = None
+    powered, mended = None, None
     if inputs.labels is not None:
         powered = ppi.estimate(analysis, inputs.labels, level=options.level)
-        notes += powered.notes
+        mended = corrected.estimate(analysis, inputs.labels)
+        notes += [*powered.notes, *mended.notes]
     return Core(
-        analysis=analysis, q=q, each=each, refused=refused, test=test, half=half, ppi=powered,
+        analysis=analysis, q=q, each=each, refused=refused, test=test, half=half, ppi=powered, corrected=mended,
         causal=verdict.kind != "observational", notes=tuple(notes),
         power=power.observed(
             analysis.moments, each, sample.arms, level=options.level, bounded=sample.bounded, refused=refused

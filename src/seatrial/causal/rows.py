@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from seatrial.causal import cells, sensitivity
+from seatrial.causal.corrected import Corrected
 from seatrial.causal.effect import Analysis, emptied
 from seatrial.causal.ppi import Powered
 from seatrial.causal.prepare import Codes, Floats, Sample, by_task
@@ -44,6 +45,7 @@ class Core:
     test: Outcome
     half: Floats | None
     ppi: Powered | None
+    corrected: Corrected | None
     causal: bool
     notes: tuple[str, ...]
     power: Power
@@ -144,6 +146,7 @@ def model_rows(core: Core, *, level: float, seed: int) -> dict[str, ModelRow]:
     signals = net_estimates(core, level)
     plain = unadjusted(analysis, core.each.coefficients, level=level)
     powered = None if core.ppi is None else core.ppi.net(q, level, core.refused)
+    mended = None if core.corrected is None else core.corrected.net(q, level, core.refused)
     head = signals if powered is None else powered
     wide: list[tuple[float, float] | None] = [None] * len(sample.arms)
     if core.refused is None:
@@ -178,6 +181,7 @@ def model_rows(core: Core, *, level: float, seed: int) -> dict[str, ModelRow]:
             rank=rank_of.get(m),
             raw=plain[m],
             ppi=None if powered is None else powered[m],
+            rogan_gladen=None if mended is None else mended[m],
             signals_only=None if powered is None else signals[m],
             net_benefit=benefit[m],
             sensitivity=None if core.causal else _sensitivity(core, m, signals[m]),

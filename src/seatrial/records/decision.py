@@ -44,7 +44,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     `net_improvement` is tau_m, the difference to the baseline policy's mean; `versus_others` is
     tau_m/(1 - q_m); `simultaneous` bounds all tau together; `rank` None: listed, unranked (see `why`). `raw` is the
     unadjusted difference: plain means of all sessions, no strata, weights or labels, against the same baseline.
-    `ppi` is the prediction-powered estimate and `signals_only` the one without labels, where labels head the report.
+    `ppi` is the prediction-powered estimate and `signals_only` the one without labels, where labels head the report;
+    `rogan_gladen` corrects the signal outcome for its error rates, measured for each model by its labels.
     """
 
     model: str
@@ -59,6 +60,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     rank: RankInterval | None = None
     raw: Estimate | None = None
     ppi: Estimate | None = None
+    rogan_gladen: Estimate | None = None
     signals_only: Estimate | None = None
     net_benefit: Estimate | None = None
     sensitivity: dict[str, Any] | None = None

@@ -11,6 +11,7 @@ from seatrial.report.text import clean, name
 EXTRA = (
     ("Unadjusted", "raw"),
     ("With labels (PPI++)", "ppi"),
+    ("Error-corrected", "rogan_gladen"),
     ("Without labels", "signals_only"),
     ("Net benefit", "net_benefit"),
 )
