@@ -68,9 +68,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def fingerprint(self) -> str:
-        """What a shard must have been made with to be used again: all but the list of tasks, and the mode, which
-        changes the cost alone."""
-        parts = msgspec.to_builtins(self)
+        """What a shard must have been made with to be used again, the agent's version included: all but the list of
+        tasks, and the mode, which changes the cost alone."""
+        parts = msgspec.to_builtins(self) | {"version": agent(self.agent).version}
         for name in ("tasks", "mode", "world"):
             del parts[name]
         return content_hash([parts, features.VERSION])[:16]

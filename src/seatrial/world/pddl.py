@@ -2,7 +2,8 @@
 
 TextWorld's environment derives every admissible command after every step, translates the game anew at every reset
 (twice: a second time for its planner), and takes 40 to 120 ms a step for it. Here the game is translated once, a reset
-reloads it, commands are derived once per operator, and facts and commands are listed only when somebody asks.
+takes changes back, commands are derived once per operator, and facts and commands are listed only when somebody asks.
+What the engine did once in a state it need not do again: branches of one run ask for the same steps all the time.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ NOTHING = "Nothing happens."
 """TextWorld's answer to a command that it does not take."""
 
 
+_Operator = tuple[int, int]
+"""The engine's number of an operator, and how many effects it has."""
+
+
 class Seen:
     """What one step shows. `facts` and `admissible_commands` are those of the present, derived when read."""
 
@@ -49,7 +54,7 @@ class Seen:
     @property
     def admissible_commands(self) -> list[str]:
         """What the game takes now, sorted."""
-        return sorted({command for _, _, command in self._game.operators()})
+        return self._game.commands()
 
 
 class PddlGame:
@@ -83,28 +88,27 @@ class PddlGame:
         read = {p.removeprefix("not_") for p in re.findall(r"(\w+)\(\w+\s*:", grammar)}
         self._state.watch(read)
         self._said: dict[tuple[str, str, frozenset[Any]], str] = {}
+        self._offered: dict[frozenset[Any], dict[str, str]] = {}
 
     def reset(self) -> Seen:
-        """Begin anew: about 10 ms."""
+        """Begin anew: well under a millisecond."""
         self._state.begin()
         return Seen(self, self._tell("#intro#", ""))
 
     def step(self, command: str) -> tuple[Seen, int, bool]:
         """Say a command. The first operator with that command is applied, as TextWorld does."""
-        command = command.strip()
-        found = next(((id, name) for id, name, said in self.operators() if said == command), None)
-        if found is None:
+        name = self._offers().get(command.strip())
+        if name is None:
             seen = Seen(self, NOTHING)
         else:
-            id, name = found
-            self._state.apply_id(id)
+            self._state.apply_named(name)
             action = name.split(" ", 1)[0]
             seen = Seen(self, self._tell(self._logic.actions[action].feedback_rule, name))
         return seen, int(seen.won), seen.won
 
     def won(self) -> bool:
         """The goal is reached."""
-        return bool(self._library.check_goal())
+        return self._state.won()
 
     def facts(self) -> list[str]:
         """What is true now, in the game's names, sorted."""
@@ -113,15 +117,28 @@ class PddlGame:
             for f in self._state.facts
         )
 
-    def operators(self) -> Iterator[tuple[int, str, str]]:
-        """Applicable operators in the engine's order, without those of the same name: id, name, command."""
-        for id, name in self._state.applicable().items():
-            command = self._commands.get(name)
-            if command is None:
-                command, fixed = self._command(name)
-                if fixed:
-                    self._commands[name] = command
-            yield id, name, command
+    def commands(self) -> list[str]:
+        """What the game takes now, sorted."""
+        return sorted(self._offers())
+
+    def _offers(self) -> dict[str, str]:
+        """Commands to the operators that they stand for, the first where several have the same."""
+        key = self._state.key()
+        offers = self._offered.get(key)
+        if offers is None:
+            offers = {}
+            for name in self._state.applicable():
+                offers.setdefault(self._said_for(name), name)
+            self._offered[key] = offers
+        return offers
+
+    def _said_for(self, name: str) -> str:
+        command = self._commands.get(name)
+        if command is None:
+            command, fixed = self._command(name)
+            if fixed:
+                self._commands[name] = command
+        return command
 
     def _tell(self, rule: str, name: str) -> str:
         """Feedback follows from the operator and the facts that the grammar reads: the same ones say the same again,
@@ -171,8 +188,19 @@ class _State(pddl.PddlState):  # type: ignore[misc]
             if isinstance(a, atom) and a.predicate != "="
         ]
         self.parameters = {a.name: a.parameters for a in self.task.actions}
-        self._watching: set[str] | None = None
-        self._load()
+        self._idle = _written_only(self.task)
+        self._watching: set[str] = set()
+        self._facts: dict[Any, Any] = defaultdict(set)
+        self._vars_by_name: dict[str, Any] = {}
+        self._vars_by_type: dict[str, Any] = defaultdict(set)
+        self._var_counts: dict[str, int] = Counter()
+        self._changed: set[Any] = set()
+        self._path: list[_Operator] = []
+        self._engine: list[_Operator] | None = None
+        self._operators: dict[frozenset[Any], dict[str, _Operator]] = {}
+        self._effects: dict[tuple[frozenset[Any], str], tuple[Any, ...]] = {}
+        self._goal: dict[frozenset[Any], bool] = {}
+        self._at_engine()
         self.add_facts(self._given)
         atoms = (pddl.Atom * self.downward_lib.get_state_size())()
         self.downward_lib.get_state(atoms)
@@ -180,55 +208,103 @@ class _State(pddl.PddlState):  # type: ignore[misc]
         self.add_facts([f for f in found if not f.is_negation])
         self._start = {k: frozenset(v) for k, v in self._facts.items()}
 
-    def _load(self) -> None:
-        self._facts: dict[Any, Any] = defaultdict(set)
-        self._vars_by_name: dict[str, Any] = {}
-        self._vars_by_type: dict[str, Any] = defaultdict(set)
-        self._var_counts: dict[str, int] = Counter()
-        self._changed: set[Any] = set()
-        self.downward_lib.load_sas(self.sas.encode())
-
     def begin(self) -> None:
-        """Load the start state."""
-        variables = self._vars_by_name, self._vars_by_type, self._var_counts
-        self._load()
-        self._vars_by_name, self._vars_by_type, self._var_counts = variables
-        for signature, facts in self._start.items():
-            self._facts[signature] = set(facts)
+        """Go back to the start state."""
+        for fact in self._changed:
+            facts, there = self._facts[fact.signature], fact in self._start.get(fact.signature, ())
+            (facts.add if there else facts.discard)(fact)
+        self._changed = set()
+        self._path = []
 
     def watch(self, predicates: set[str]) -> None:
-        """Only changes of these are in `watched`."""
+        """Changes of these are in `watched`, and all that the game can react to are in `key`."""
         self._watching = predicates
+        self._idle -= predicates
 
     def watched(self) -> frozenset[Any]:
         """Watched facts that are not as they were in the start state."""
-        return frozenset(self._changed)
+        return frozenset(f for f in self._changed if f.name.removeprefix("not_") in self._watching)
 
-    def applicable(self) -> dict[int, str]:
-        """Names of the operators that can be applied, by id."""
-        operators = (fast_downward.Operator * self.downward_lib.get_applicable_operators_count())()
-        self.downward_lib.get_applicable_operators(operators)
-        self._operators = {o.id: o for o in operators}
-        names: dict[str, int] = {}
-        for o in operators:
-            names.setdefault(o.name, o.id)
-        return {id: name for name, id in names.items()}
+    def key(self) -> frozenset[Any]:
+        """All that later steps depend on: facts that are not as they were in the start state, without those that no
+        condition ever reads."""
+        return frozenset(f for f in self._changed if f.name.removeprefix("not_") not in self._idle)
 
-    def apply_id(self, id: int) -> None:
-        """Apply an applicable operator and update the facts that the grammar reads."""
-        effects = (pddl.Atom * self._operators[id].nb_effect_atoms)()
-        self.downward_lib.apply_operator(id, effects)
-        for effect in effects:
-            fact = effect.get_fact(self.name2type)
+    def applicable(self) -> dict[str, _Operator]:
+        """Operators that can be applied, in the engine's order; of several with one name the first."""
+        key = self.key()
+        found = self._operators.get(key)
+        if found is None:
+            self._at_engine()
+            operators = (fast_downward.Operator * self.downward_lib.get_applicable_operators_count())()
+            self.downward_lib.get_applicable_operators(operators)
+            found = self._operators[key] = {}
+            for o in operators:
+                found.setdefault(o.name, (o.id, o.nb_effect_atoms))
+        return found
+
+    def apply_named(self, name: str) -> None:
+        """Apply an applicable operator and update the facts."""
+        key, operator = self.key(), self.applicable()[name]
+        effects = self._effects.get((key, name))
+        if effects is None:
+            self._at_engine()
+            effects = self._effects[key, name] = self._apply(operator)
+        self._path.append(operator)
+        for fact in effects:
             self._set(fact.negate(), False)
             self._set(fact, True)
+
+    def won(self) -> bool:
+        """The goal is reached."""
+        key = self.key()
+        won = self._goal.get(key)
+        if won is None:
+            self._at_engine()
+            won = self._goal[key] = bool(self.downward_lib.check_goal())
+        return won
+
+    def _at_engine(self) -> None:
+        """Bring the engine to the present state."""
+        if self._engine is None or self._engine != self._path[: len(self._engine)]:
+            self.downward_lib.load_sas(self.sas.encode())
+            self._engine = []
+        for operator in self._path[len(self._engine) :]:
+            self._apply(operator)
+
+    def _apply(self, operator: _Operator) -> tuple[Any, ...]:
+        id, size = operator
+        effects = (pddl.Atom * size)()
+        self.downward_lib.apply_operator(id, effects)
+        assert self._engine is not None
+        self._engine.append(operator)
+        return tuple(e.get_fact(self.name2type) for e in effects)
 
     def _set(self, fact: Any, true: bool) -> None:
         facts = self._facts[fact.signature]
         (facts.add if true else facts.discard)(fact)
-        if self._watching is None or fact.name.removeprefix("not_") in self._watching:
-            differs = true != (fact in self._start.get(fact.signature, ()))
-            (self._changed.add if differs else self._changed.discard)(fact)
+        differs = true != (fact in self._start.get(fact.signature, ()))
+        (self._changed.add if differs else self._changed.discard)(fact)
+
+
+def _written_only(task: Any) -> set[str]:
+    """Predicates that actions change and no condition reads: what was examined, in ALFWorld."""
+    read = set(_predicates(task.goal))
+    for action in task.actions:
+        read |= set(_predicates(action.precondition))
+        for effect in action.effects:
+            read |= set(_predicates(effect.condition))
+    for axiom in task.axioms:
+        read |= set(_predicates(axiom.condition))
+    return {_predicate(e) for a in task.actions for e in a.effects} - read
+
+
+def _predicates(condition: Any) -> Iterator[str]:
+    name = getattr(condition, "predicate", None)
+    if name is not None:
+        yield str(name).lower()
+    for part in getattr(condition, "parts", ()):
+        yield from _predicates(part)
 
 
 _TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*)("(?:[^"\\]|\\.)*")')

@@ -9,9 +9,10 @@ What they are bad at, and what the benchmark's own agents are known to be bad at
 3. *Repeating.* Any other action that does nothing is tried again, up to `patience` times, before it is let go; then it
    looks at its hands once.
 4. *Short memory.* It remembers the contents of the last `memory` places that it read.
-5. *Sight over memory.* A thing of the wanted kind that it reads of is to be fetched, even one that it has brought there
+5. *Haste.* It reads the first `attention` things of a list; reading the same list again, it reads on from there.
+6. *Sight over memory.* A thing of the wanted kind that it reads of is to be fetched, even one that it has brought there
    itself, once it has forgotten that it did.
-6. *Doubt.* A text that it cannot read makes it take up again what it had left out. Asked to plan anew, it also forgets
+7. *Doubt.* A text that it cannot read makes it take up again what it had left out. Asked to plan anew, it also forgets
    which places it has searched, except those it still remembers the contents of.
 """
 
@@ -47,6 +48,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     memory: int = 8
     patience: int = 2
     order: Literal["listed", "backwards", "surfaces"] = "listed"
+    attention: int = 3
     brought: int = 6
     wander: float = 0.0
 
@@ -61,6 +63,7 @@ class Belief:
     hand: str = ""
     contents: dict[str, tuple[str, ...]] = field(default_factory=dict)
     closed: dict[str, bool] = field(default_factory=dict)
+    read: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     searched: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     treated: set[str] = field(default_factory=set)
@@ -185,10 +188,18 @@ class Household:
             b.closed[place] = p.closed
         if p.things is not None:
             b.contents.pop(place, None)
-            b.contents[place] = p.things
+            b.contents[place] = self._skim(place, p.things)
             b.searched.add(place)
             while len(b.contents) > self._traits.memory:
                 del b.contents[next(iter(b.contents))]
+
+    def _skim(self, place: str, things: tuple[str, ...]) -> tuple[str, ...]:
+        """What it takes in of a list: the beginning, or where it has read this very list, as much again from there."""
+        seen, done = self.belief.read.get(place, ((), 0))
+        begin = done if seen == things and done < len(things) else 0
+        end = begin + self._traits.attention
+        self.belief.read[place] = (things, end)
+        return things[begin:end]
 
     def _nothing_happened(self) -> None:
         b = self.belief
