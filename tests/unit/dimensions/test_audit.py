@@ -18,7 +18,7 @@ from seatrial.dimensions.audit_record import COMPONENTS, audit_of
 from seatrial.errors import InputError
 from seatrial.records import Agent, Attempt, Evidence, Provenance, Step, TaskRef, ToolCall, ToolResult, Trace
 
-D7 = Audit()
+D7: Any = Audit()
 CALLS = [
     ("request_approval", {"tool": "pay", "arguments": {"to": "Weber", "amount": 240}, "why": ""}),
     ("pay", {"to": "Weber", "amount": 240}),

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.dimensions.gate_acts import gated
+from seatrial.dimensions import gate_acts
 from seatrial.dimensions.gates import Gates
 from seatrial.records import Approval
 from seatrial.world import Absent, Deny
 
-D6 = Gates()
+D6: Any = Gates()
+gated: Any = gate_acts.gated
 
 
 def pay(amount: int, to: str = "Weber") -> tuple[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from seatrial.dimensions.damage import damage_of
 from seatrial.dimensions.repair import Repair
 from seatrial.records import Attempt, Evidence
 
-D4 = Repair()
+D4: Any = Repair()
 ROWS: dict[str, Any] = {"r_max": 4.0, "extra": {"r_max_unit": "rows"}, "gates": []}
 NOTE = ("note", {"text": "scratch"})
 
