@@ -1,93 +1,143 @@
-"""How fast human turns are judged, beside a plain Python `re` search for the same cues, in one run.
+"""How fast and how well human turns are judged, beside a Python `re` alternation and VADER, on the same labelled turns.
 
-    python benchmarks/signals.py [LABELS.jsonl]
+    python benchmarks/signals.py LABELS.jsonl [--turns 1000000] [--write docs/reference/signal-benchmarks.md]
 
-Turns come from a label file if one is given, else they are put together from a few sentences; either way every turn
-is made unlike the others, so that nothing is remembered. Times are CPU time on one core.
+Turns and the agent's words before them come from the label file, repeated as often as needed; nothing is remembered
+between them. Times are CPU time of one thread in one process: the decision for every turn, with kinds, confidences and
+the place of the evidence. VADER is left out, with a message, where `vaderSentiment` is not installed.
 """
 
 from __future__ import annotations
 
-import json
-import random
-import sys
+import argparse
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from seatrial.records import Agent, Provenance, Step, ToolCall, ToolResult, Trace
-from seatrial.signals import extract, language, matching
+import numpy as np
 
-SENTENCES = (
-    "ok", "the list is empty when I open the page", "please add a filter for the date", "works now, thanks",
-    "commit this", "why did you remove the header?", "no, that is not what I meant",
-    "what does the second argument do?", "looks good",
-    "use the other table instead", "I still get the same error", "can we also show the total?",
-    "let us go with option b",
-)  # fmt: skip
+from seatrial.records import Signal
+from seatrial.signals import accuracy, columns, language, lexicon, matching
+from seatrial.signals.settings import SignalSettings
+
+KINDS = language.HUMAN_KINDS
+Found = list[set[str]]
 
 
-def turns(path: Path | None, n: int) -> list[tuple[str, str]]:
-    """`n` turns with the agent's words before them; the last word of each is its own."""
-    draw = random.Random(0)
-    if path is not None:
-        rows = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
-        base = [(row["turn"], row.get("before", "")) for row in rows]
-    else:
-        base = [(". ".join(draw.sample(SENTENCES, draw.randint(1, 4))), "Done, all tests pass.") for _ in range(500)]
-    return [(f"{text} x{i}", before) for i, (text, before) in enumerate(draw.choices(base, k=n))]
+def clock(work: Callable[[], object], times: int = 3) -> float:
+    """CPU seconds of one call, the best of some."""
+    best = float("inf")
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        best = min(best, time.process_time() - started)
+    return best
 
 
-def clock(work: Callable[[], object]) -> float:
-    """CPU seconds of one call."""
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+def f1(found: Found, rows: Sequence[accuracy.LabelledTurn], kind: str) -> float:
+    """F1 of one kind."""
+    hit = sum(kind in f and kind in r.labels for f, r in zip(found, rows, strict=True))
+    return 2 * hit / max(1, sum(kind in f for f in found) + sum(kind in r.labels for r in rows))
 
 
-def long_trace(steps: int) -> Trace:
-    """A session with one human turn in ten steps and a tool call in every agent step."""
-    made = []
-    for i in range(steps):
-        if i % 10 == 0:
-            made.append(Step(index=i, event_class="human", text=SENTENCES[i // 10 % len(SENTENCES)], time=float(i)))
-        else:
-            call = ToolCall(id=str(i), name="Bash", arguments={"command": f"make target{i} && grep x y"})
-            result = ToolResult(call_id=str(i), outcome="ok", exit_code=0, text="line of output\n" * 20)
-            made.append(
-                Step(index=i, event_class="agent", text="Done.", time=float(i), tool_calls=(call,), results=(result,))
-            )
-    provenance = Provenance(format="f", reader="f", reader_version="1")
-    return Trace(id="t", agent=Agent(name="a"), model="m", provenance=provenance, steps=tuple(made))
+def alternations() -> dict[str, re.Pattern[str]]:
+    """For each kind, one `re` alternation of all phrases that speak for it with two points or more."""
+    out = {}
+    for kind in KINDS:
+        cues = [c for c in lexicon.builtin().cue if c.weights.get(kind, 0.0) >= 2.0]
+        body = "|".join(c.alternation() for c in cues).replace("$", r"\Z")
+        out[kind] = re.compile(rf"(?<!\w)(?:{body})(?!\w)", re.IGNORECASE)
+    return out
+
+
+def by_columns(found: columns.Columns, n: int) -> Found:
+    """Kinds by turn at the default thresholds."""
+    settings = SignalSettings()
+    out: Found = [set() for _ in range(n)]
+    for turn, kind, confidence in zip(found.turn.tolist(), found.kind.tolist(), found.confidence.tolist(), strict=True):
+        name = lexicon.KINDS[kind]
+        if confidence >= (settings.correction_threshold if name == "correction" else settings.threshold):
+            out[turn].add(name)
+    return out
+
+
+def records(found: columns.Columns, texts: Sequence[str]) -> list[Signal]:
+    """Every verdict as a signal."""
+    version = language.version()
+    return [
+        Signal(kind=lexicon.KINDS[k], session="s", step=t, detector=language.NAME, version=version, confidence=c,
+               quote=texts[t][a:b])  # type: ignore[arg-type]
+        for t, k, c, a, b in zip(*(column.tolist() for column in found), strict=True)
+    ]  # fmt: skip
+
+
+def vader(rows: Sequence[accuracy.LabelledTurn]) -> tuple[Found, float] | None:
+    """Praise from a compound score of .5, complaint from -.5; seconds a turn. None: not installed."""
+    try:
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+    except ImportError:
+        return None
+    tool = SentimentIntensityAnalyzer()
+    scores: list[float] = []
+    taken = clock(lambda: scores.extend(tool.polarity_scores(r.turn)["compound"] for r in rows), 1)
+    return [{"praise"} if s >= 0.5 else {"complaint"} if s <= -0.5 else set() for s in scores], taken / len(rows)
 
 
 def main() -> None:
-    """Print turns per second and ratios."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    sample = turns(path, 4_000)
-    texts = [text for text, _ in sample]
-    engine = matching.matcher()
-    prepared = [(normal, matching.mask(normal)) for normal in map(matching.normalise, texts)]
-    for text, before in sample:
-        language.judge(text, before)
-    n = len(sample)
-    few = prepared[:400]
-    slow = clock(lambda: [engine.oracle(*pair) for pair in few]) / len(few)
-    fast = clock(lambda: [engine.match(*pair) for pair in prepared]) / n
-    whole = clock(lambda: [language.judge(text, before) for text, before in sample]) / n
-    print(f"characters a turn      {sum(map(len, texts)) / n:10.0f}")
-    print(f"matching, RE2          {1 / fast:10,.0f} turns/s")
-    print(f"matching, Python re    {1 / slow:10,.0f} turns/s   RE2 is {slow / fast:.0f} times as fast")
-    heard = [language.Heard(text, before) for text, before in sample]
-    language.read_many(heard[:10])
-    rules = clock(lambda: [language.score(r) for r in language.read_many(heard, learned=False)]) / n
-    both = clock(lambda: [language.score(r) for r in language.read_many(heard)]) / n
-    print(f"batch, rules           {1 / rules:10,.0f} turns/s")
-    print(f"batch, with classifier {1 / both:10,.0f} turns/s")
-    print(f"one by one, evidence   {1 / whole:10,.0f} turns/s")
-    trace = long_trace(1_000)
-    extract(trace)
-    print(f"a trace of 1,000 steps {min(clock(lambda: extract(trace)) for _ in range(5)) * 1000:10.1f} ms")
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("labels", type=Path)
+    parser.add_argument("--turns", type=int, default=1_000_000)
+    parser.add_argument("--write", type=Path)
+    asked = parser.parse_args()
+    rows = [r for r in accuracy.read_labels(asked.labels) if not r.harness and not r.disputed]
+    texts, befores = [r.turn for r in rows], [r.before for r in rows]
+    stopped = np.array([r.interrupted for r in rows])
+    once = columns.Spoken(texts, befores, stopped)
+    times = max(1, asked.turns // len(rows))
+    many = columns.Spoken(texts * times, befores * times, np.tile(stopped, times))
+    n = len(many.texts)
+    lines: list[tuple[str, Found, float]] = []
+    for name, engine, learned, turns in (
+        ("rules, compiled", "compiled", False, many), ("rules and classifier, compiled", "compiled", True, many),
+        ("rules, without the extra", "plain", False, once),
+        ("rules and classifier, without the extra", "plain", True, once),
+    ):  # fmt: skip
+        judged = columns.judge(once, learned=learned, engine=engine)  # type: ignore[arg-type]
+        taken = clock(lambda t=turns, e=engine, y=learned: columns.judge(t, learned=y, engine=e))  # type: ignore[misc]
+        lines.append((name, by_columns(judged, len(rows)), taken / len(turns.texts)))
+        if engine == "compiled":
+            whole = columns.judge(turns, learned=learned, engine="compiled")
+            built = clock(lambda f=whole, t=turns: records(f, t.texts), 1) / n  # type: ignore[misc]
+            lines.append((f"{name}, `Signal` records built", lines[-1][1], lines[-1][2] + built))
+    patterns = alternations()
+    low = [matching.normalise(t) for t in texts]
+    found: Found = []
+    taken = clock(lambda: found.extend({k for k, p in patterns.items() if p.search(t)} for t in low), 1)
+    lines.append(("Python `re`, one alternation a kind", found, taken / len(rows)))
+    other = vader(rows)
+    if other is None:
+        print("VADER is left out: pip install vaderSentiment")
+    else:
+        lines.append(("VADER, compound beyond ±.5", *other))
+    size = sum(map(len, texts)) / len(texts)
+    before = sum(map(len, befores)) / len(befores)
+    table = [
+        f"{n:,} turns ({len(rows):,} different ones), {size:.0f} characters a turn and {before:.0f} of the agent's "
+        "before it on average; one thread.", "",
+        "| | turns/s | " + " | ".join(KINDS) + " |", "|---|---|" + "---|" * len(KINDS),
+    ]  # fmt: skip
+    for name, kinds, seconds in lines:
+        comparable = ("praise", "complaint") if name.startswith("VADER") else KINDS
+        scores = [f"{f1(kinds, rows, k):.2f}" if k in comparable else "–" for k in KINDS]
+        table.append(f"| {name} | {1 / seconds:,.0f} | " + " | ".join(scores) + " |")
+    print("\n".join(table))
+    if asked.write:
+        text = asked.write.read_text("utf-8")
+        begin, end = "<!-- table -->\n", "<!-- /table -->"
+        body = begin + "\n".join(table) + "\n" + end
+        asked.write.write_text(text.split(begin)[0] + body + text.split(end)[1], "utf-8")
 
 
 if __name__ == "__main__":

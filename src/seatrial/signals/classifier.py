@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,13 @@ _WORDS = 12
 
 
 class Model(NamedTuple):
-    """`weights` (n_features, n_kinds) with the contexts last; `share` of the log-odds is added to the rules', and
-    `shift`, which keeps the thresholds in their place."""
+    """`weights` (n_features, n_kinds), whole numbers in units of `scale`, with the contexts last; `share` of the
+    log-odds is added to the rules', and `shift`, which keeps the thresholds in their place."""
 
     version: str
     kinds: tuple[str, ...]
-    weights: NDArray[np.float64]
+    weights: NDArray[np.int8]
+    scale: NDArray[np.float64]
     bias: NDArray[np.float64]
     share: NDArray[np.float64]
     shift: NDArray[np.float64]
@@ -55,7 +56,8 @@ def model() -> Model:
         return Model(
             str(held["version"]),
             tuple(str(k) for k in held["kinds"]),
-            held["weights"] * held["scale"],
+            held["weights"],
+            held["scale"],
             held["bias"],
             held["share"],
             held["shift"],
@@ -75,19 +77,28 @@ def log_odds(saids: Sequence[str], befores: Sequence[str], contexts: Sequence[Se
 
 
 def _batch(saids: Sequence[str], befores: Sequence[str], contexts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
-    fitted = model()
     n = len(saids)
     row, bucket = grams.turns(
         [grams.view(said) for said in saids], [grams.view(normalise(b[-grams.BEFORE :])) for b in befores]
     )
-    root = np.sqrt(np.maximum(np.bincount(row, minlength=n), 1))
-    out = np.empty((n, len(fitted.kinds)))
-    for j in range(len(fitted.kinds)):
-        out[:, j] = np.bincount(row, weights=fitted.weights[bucket, j], minlength=n) / root + fitted.bias[j]
-    first = 1 << grams.BITS
+    weights = model().weights
+    total = np.stack([np.bincount(row, weights[bucket, j], minlength=n) for j in range(weights.shape[1])], axis=1)
+    held = np.zeros((n, len(CONTEXTS)), np.bool_)
     for i, names in enumerate(contexts):
         for name in names:
-            out[i] += CONTEXT_SCALE * fitted.weights[first + CONTEXTS.index(name)]
+            held[i, CONTEXTS.index(name)] = True
+    return from_sums(total, np.bincount(row, minlength=n), held)
+
+
+def from_sums(total: NDArray[Any], features: NDArray[Any], contexts: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The same from `total`, the whole-number weights of each turn's n-grams added up (n_turns, n_kinds), `features`,
+    how many they were, and which of the lexicon's contexts hold (n_turns, n_contexts)."""
+    fitted = model()
+    root = np.sqrt(np.maximum(features, 1))[:, None]
+    out = total * fitted.scale / root + fitted.bias
+    first = 1 << grams.BITS
+    for c in range(len(CONTEXTS)):
+        out += contexts[:, c : c + 1] * (CONTEXT_SCALE * (fitted.weights[first + c] * fitted.scale))
     return np.asarray(fitted.share * out + fitted.shift)
 
 

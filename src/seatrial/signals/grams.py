@@ -24,11 +24,13 @@ BEFORE = 160
 """Characters of the agent's last words that are read."""
 
 LETTERS = (2, 3, 4, 5)
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_MIX = np.uint64(0xBF58476D1CE4E5B9)
+BASE = np.uint64(0x9E3779B97F4A7C15)
+MIX = np.uint64(0xBF58476D1CE4E5B9)
 _END = "\n"
-_LEAD_WORDS = 3
-_SALTS = {"word": 101, "pair": 211, "triple": 307, "lead": 401, "before": 503, "last": 601}
+LEAD_WORDS = 3
+LONGEST = 63
+"""Letters of a word that count."""
+SALTS = {"word": 101, "pair": 211, "triple": 307, "lead": 401, "before": 503, "last": 601}
 
 
 def view(said: str) -> str:
@@ -41,20 +43,10 @@ def view(said: str) -> str:
     return " ".join(said.split())
 
 
-def _powers(size: int) -> NDArray[np.uint64]:
-    out = np.empty(size + 1, np.uint64)
-    out[0] = 1
-    out[1:] = _BASE
-    return np.multiply.accumulate(out)
-
-
-_POWER = _powers(64)
-
-
 def _bucket(hashes: NDArray[np.uint64], salt: int) -> Ids:
-    mixed = (hashes + np.uint64(salt)) * _MIX
+    mixed = (hashes + np.uint64(salt)) * MIX
     mixed ^= mixed >> np.uint64(29)
-    mixed *= _BASE
+    mixed *= BASE
     return (mixed >> np.uint64(64 - BITS)).astype(np.int64)
 
 
@@ -70,7 +62,7 @@ def _letters(code: NDArray[np.uint64], row: Ids) -> list[tuple[Ids, Ids]]:
     out = []
     total = code.copy()
     for n in range(2, LETTERS[-1] + 1):
-        total = total[:-1] * _BASE + code[n - 1 :]
+        total = total[:-1] * BASE + code[n - 1 :]
         if n in LETTERS:
             inside = row[: total.size] == row[n - 1 :]
             inside &= code[n - 1 :] != ord(_END)
@@ -81,16 +73,16 @@ def _letters(code: NDArray[np.uint64], row: Ids) -> list[tuple[Ids, Ids]]:
 def _words(code: NDArray[np.uint64], row: Ids) -> tuple[NDArray[np.uint64], Ids]:
     """Hash and row of every word: letters, digits, apostrophes and any sign outside ASCII; marks are words too."""
     small = np.minimum(code, 255).astype(np.int64)
-    kind = _KIND[small]
+    kind = KIND[small]
     word = kind == 1
     before = np.concatenate([[False], word[:-1]])
     start = np.flatnonzero(word & ~before)
     stop = np.flatnonzero(~word & before)
-    length = np.minimum(stop - start, 63)
+    length = np.minimum(stop - start, LONGEST)
     hashes = np.zeros(start.size, np.uint64)
     for k in range(int(length.max(initial=0))):
         more = np.flatnonzero(length > k)
-        hashes[more] = hashes[more] * _BASE + code[start[more] + k]
+        hashes[more] = hashes[more] * BASE + code[start[more] + k]
     marks = np.flatnonzero(kind == 2)
     at = np.concatenate([start, marks])
     order = np.argsort(at, kind="stable")
@@ -105,7 +97,7 @@ def _kinds() -> Ids:
     return out
 
 
-_KIND = _kinds()
+KIND = _kinds()
 
 
 def turns(texts: Sequence[str], befores: Sequence[str]) -> tuple[Ids, Ids]:
@@ -113,22 +105,22 @@ def turns(texts: Sequence[str], befores: Sequence[str]) -> tuple[Ids, Ids]:
     code, row = _codes(texts)
     parts = _letters(code, row)
     word, home = _words(code, row)
-    parts.append((home, _bucket(word, _SALTS["word"])))
+    parts.append((home, _bucket(word, SALTS["word"])))
     for n, name in ((2, "pair"), (3, "triple")):
         if word.size >= n:
             chain = word[: word.size - n + 1].copy()
             for k in range(1, n):
-                chain = chain * _MIX + word[k : word.size - n + 1 + k]
+                chain = chain * MIX + word[k : word.size - n + 1 + k]
             same = home[: chain.size] == home[n - 1 :]
-            parts.append((home[: chain.size][same], _bucket(chain[same], _SALTS[name])))
+            parts.append((home[: chain.size][same], _bucket(chain[same], SALTS[name])))
     if word.size:
         first = np.searchsorted(home, home, side="left")
         last = np.searchsorted(home, home, side="right")
         place = np.arange(word.size)
-        lead = place - first < _LEAD_WORDS
-        parts.append((home[lead], _bucket(word[lead], _SALTS["lead"])))
+        lead = place - first < LEAD_WORDS
+        parts.append((home[lead], _bucket(word[lead], SALTS["lead"])))
         close = place == last - 1
-        parts.append((home[close], _bucket(word[close], _SALTS["last"])))
+        parts.append((home[close], _bucket(word[close], SALTS["last"])))
     said, owner = _words(*_codes(befores))
-    parts.append((owner, _bucket(said, _SALTS["before"])))
+    parts.append((owner, _bucket(said, SALTS["before"])))
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])

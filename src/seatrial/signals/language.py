@@ -19,7 +19,7 @@ from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 from seatrial.signals.matching import MASK, mask, matcher, normalise
 
 NAME = "language"
-VERSION = "2"
+VERSION = "3"
 
 HUMAN_KINDS = ("confirmation", "accept_implicit", "praise", "complaint", "correction")
 REPORT_FLOOR = 0.3
@@ -34,7 +34,7 @@ ABSENT = -4.0
 DECISIVE = 2.0
 """A context with more points than this can speak for a kind alone; weaker ones only tip the balance."""
 
-_TAIL = 700
+TAIL = 700
 _QUESTION = r"[?？][^\w\n]{0,6}\z"
 _ASKS = (
     r"let me know|want me to|would you like|shall i|should i|do you want|which (?:one|option|would|do)|your call"
@@ -43,15 +43,17 @@ _ASKS = (
 )
 _OFFERS_SHIP = (
     r"(?:want me to|would you like me to|shall i|should i|do you want me to|ready (?:for me )?to|like me to|i can"
-    r"|quer que eu)[^\n?]{0,60}\b(?:commit|push|merge|pr\b|pull request|ship|deploy|release)"
+    r"|quer que eu)[^\n?]{0,59}[^\n?0-9a-z_](?:commit|push|merge|pr(?:$|[^0-9a-z_])|pull request|ship|deploy|release)"
 )
 _REPORTS = (
-    r"✅|✓|🎉|🚀|\b(?i:done|fixed|added|updated|removed|implemented|created|renamed|replaced|completed?|committed|pushed"
-    r"|merged|passe[sd]?|passing|clean|works?|working|ready|all set|now|changed|moved|refactored|resolved|finished"
-    r"|built)\b"
+    r"[✅✓🎉🚀]|(?:^|[^0-9a-z_])(?:done|fixed|added|updated|removed|implemented|created|renamed|replaced|completed?"
+    r"|committed|pushed|merged|passe[sd]?|passing|clean|works?|working|ready|all set|now|changed|moved|refactored"
+    r"|resolved|finished|built)(?:$|[^0-9a-z_])"
 )
 _REFUSED = r"wait for the user to tell you how to proceed|user (?:rejected|declined|denied)"
-_AGREES = re.compile(
+AGENT_WORDS = (_ASKS, _REPORTS, _OFFERS_SHIP, _REFUSED)
+"""What is looked for in the agent's words: in its last line, in all that is read, and at their end."""
+AGREES = re.compile(
     r"^\s*(?:y|yes|yep|yeah|yup|sure|ok(?:ay)?|please(?: do)?|go ahead|do it|sounds good|sim|s[ií]|oui"
     r"|ja|好的?|可以|はい"
     r"|yes,? (?:please|do|go ahead|both|all)"
@@ -115,8 +117,8 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     `said` is the masked turn; `before` the agent's words before it (its end decides).
     """
     out = []
-    tail = before[-_TAIL:].rstrip()
-    end = tail[-300:].lower()
+    tail = _lowered(before[-TAIL:].rstrip())
+    end = tail[-300:]
     at_end = _looks("end").Match(end.encode("utf-8", "replace")) or () if tail else ()
     if tail and (0 in at_end or _looks("line").Match(end.rsplit("\n", 1)[-1][-240:].encode("utf-8", "replace"))):
         out.append("agent-asks")
@@ -124,7 +126,7 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
             out.append("answers-no")
     if tail and _looks("all").Match(tail.encode("utf-8", "replace")):
         out.append("agent-reports")
-    if 1 in at_end and _AGREES.match(turn):
+    if 1 in at_end and AGREES.match(turn):
         out.append("agrees-to-ship")
     if interrupted:
         out.append("interrupted")
@@ -147,6 +149,22 @@ def contexts(turn: str, said: str, before: str, interrupted: bool, refused: bool
     if "!" in own:
         out.append("exclaims")
     return out
+
+
+def _lowered(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(LOWER)
+
+
+class _Lower(dict[int, str]):
+    """Lower case, character for character; half a character becomes a question mark, as UTF-8 would have it."""
+
+    def __missing__(self, code: int) -> str:
+        low = "?" if 0xD800 <= code <= 0xDFFF else chr(code).lower()
+        self[code] = low = low if len(low) == 1 else chr(code)
+        return low
+
+
+LOWER = _Lower()
 
 
 class Reading(NamedTuple):
@@ -185,7 +203,7 @@ def read_many(turns: Sequence[Heard], *, learned: bool = True) -> list[Reading]:
     if not learned or not readings:
         return readings
     kinds = classifier.model().kinds
-    known = [i for i, r in enumerate(readings) if _latin(r.said)]
+    known = [i for i, r in enumerate(readings) if latin(r.said)]
     added = classifier.log_odds(
         [readings[i].said for i in known], [turns[i].before for i in known], [readings[i].contexts for i in known]
     ).tolist()
@@ -194,7 +212,7 @@ def read_many(turns: Sequence[Heard], *, learned: bool = True) -> list[Reading]:
     return readings
 
 
-def _latin(said: str) -> bool:
+def latin(said: str) -> bool:
     """Whether the classifier can judge a turn: it has hardly seen other scripts, where the rules stand alone."""
     return said.isascii() or 2 * sum(c > "\u024f" for c in said) < len(said)
 

@@ -36,7 +36,7 @@ own classes are ASCII) and `re` agree."""
 
 
 def portable(pattern: str, *, for_re2: bool) -> str:
-    """A pattern whose ``\\w``, ``\\s`` and ``\\d`` mean the same in RE2 and in `re`.
+    """A pattern whose ``\\w``, ``\\s``, ``\\d`` and ``$`` (the very end) mean the same in RE2 and in `re`.
 
     Raises:
         re.error: an escape that the two read differently, such as ``\\b``.
@@ -60,7 +60,7 @@ def portable(pattern: str, *, for_re2: bool) -> str:
             i += 2
             continue
         inside = char == "[" or (inside and char != "]")
-        out.append(char)
+        out.append(r"\Z" if char == "$" and not inside and not for_re2 else char)
         i += 1
     return "".join(out)
 
@@ -102,8 +102,12 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def re2_pattern(self, cue: Cue) -> str:
         """The cue with its position and letter boundaries, for RE2 (whose own word boundary is ASCII-only)."""
+        return portable(self.searched(cue), for_re2=True)
+
+    def searched(self, cue: Cue) -> str:
+        """The cue with its position and letter boundaries, in the lexicon's own syntax."""
         left, right = (r"(?:^|[^\w])", r"(?:$|[^\w])") if cue.bound else ("", "")
-        return portable(self._placed(cue, left, right), for_re2=True)
+        return self._placed(cue, left, right)
 
     def python_pattern(self, cue: Cue) -> re.Pattern[str]:
         """The same for `re`: the oracle, and what finds the place of the evidence (group 1)."""

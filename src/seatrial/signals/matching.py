@@ -48,7 +48,7 @@ _KNOWN = {
 _CONTROL = dict.fromkeys((1, 2, 3, 26), OTHER)
 
 
-_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a|#\n]|https?:|\d\d:\d\d:\d\d")
+_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a|#\n]|https?:|[0-9][0-9]:[0-9][0-9]:[0-9][0-9]")
 _MASKED = re.compile(
     r"""
     ```.*?(?:```|\Z)                      # fenced code
@@ -57,13 +57,13 @@ _MASKED = re.compile(
   | ^[ \t]*(?:[$%\x1a#]|\S+@\S+[:~]\S*[$%\#])[ ]\S[^\n]*   # a shell prompt
   | ^[ \t]*(?:[+-]{1,3}[ \t]|@@)[^\n]*[;{}()=][^\n]*   # a diff line
   | ^[ \t]*at\ [\w.$<>]+\s?\([^\n]*         # a stack frame
-  | ^[^\n]*\b\d\d:\d\d:\d\d\b[^\n]*          # a log line
+  | ^[^\n]*\b[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\b[^\n]*          # a log line
   | ^[^\n]*(?:\|[^\n|]*){3,}$            # a table row
   | "(?:[^"\n]{2,400})"                    # a quotation
   | <(\w[\w-]*)[^>\n]*>.*?</\1>           # an element
   | https?://\S+ | \[[^\]\n]{1,80}\](?:\([^)\n]*\))? | [@\#](?:file:|sym:)?[\w./-]+   # links, images, mentions
     """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE | re.IGNORECASE,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 
 
@@ -73,26 +73,26 @@ def normalise(text: str) -> str:
     What remains outside ASCII is letters and digits (see `lexicon.portable`).
     """
     text = text[:LIMIT]
-    low = text.lower()
-    if low.isascii():
+    if text.isascii():
+        low = text.lower()
         return low.translate(_CONTROL) if "\x1a" in low or "\x01" in low or "\x02" in low or "\x03" in low else low
-    if len(low) != len(text):
-        low = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    plain: str = low.translate(_PLAIN)
+    plain: str = text.translate(PLAIN)
     return plain
 
 
 class _Plain(dict[int, str]):
-    """The plain form of every character, found once."""
+    """The plain form of every character, found once; a letter's lower case whatever stands beside it."""
 
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        keep = code < 0x80 or (char.isalnum() and char == char.lower())
+        char = chr(code).lower()
+        if len(char) != 1:
+            char = chr(code)
+        keep = char < "\x80" or (char.isalnum() and char == char.lower())
         self[code] = plain = _KNOWN.get(char) or (char if keep else OTHER)
         return plain
 
 
-_PLAIN = _Plain(_CONTROL)
+PLAIN = _Plain(_CONTROL)
 
 
 def mask(text: str) -> str:
