@@ -168,6 +168,20 @@ def test_a_write_that_a_relevant_read_depends_on() -> None:
     assert relevant(run) == [True, True]
 
 
+def test_a_write_without_which_a_relevant_read_says_something_else() -> None:
+    """Reading works without it, and no longer holds what the answer says."""
+    calls = [("lucky", {"key": "old"}), read("old")]
+    value = shelf.run(calls).trace.steps[2].results[0].text
+    run = shelf.run(calls, answer=value, intent=shelf.wants(lamp="on"), required=lambda s: (), asked="draw")
+    assert relevant(run) == [True, True]
+
+
+def test_why_litter_is_extraneous_is_told() -> None:
+    run = asked_for([put("lamp", "on"), put("litter", "left")], lamp="on")
+    found = ablate(run, actions_of(run.trace), intent_of(run.task))  # type: ignore[arg-type]
+    assert "1 fewer leaves lie outside the intent" in found.said[1].why
+
+
 def test_luck_does_not_move_when_an_earlier_draw_is_left_out() -> None:
     """Draws are keyed by the number of the call: the second draw stays what it was without the first."""
     drawn = [("lucky", {"key": "first"}), ("lucky", {"key": "lamp"})]

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -126,7 +126,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     runner: Runner = "unittest"
 
 
-def from_folder(name: str, folder: Path, **options: Any) -> RepositorySet:
+def from_folder(name: str, folder: Path, *, turns: int = 40, seconds: float = 60.0) -> RepositorySet:
     """The set in a folder: each subfolder has ``task.toml`` (input, fail_to_pass, pass_to_pass, runner) and the
     repository in ``repo/``.
 
@@ -151,4 +151,4 @@ def from_folder(name: str, folder: Path, **options: Any) -> RepositorySet:
         )  # fmt: skip
     if not found:
         raise InputError("no task.toml below this folder", file=str(folder), hint="FOLDER/<id>/task.toml and repo/")
-    return RepositorySet(name, found, **options)
+    return RepositorySet(name, found, turns=turns, seconds=seconds)
