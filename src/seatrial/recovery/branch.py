@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -84,7 +83,7 @@ class Branched:
     discordant: int = 0
 
 
-def branch(case: Case, design: Design, *, say: Callable[[str], None] | None = None) -> Branched:
+def branch(case: Case, design: Design) -> Branched:
     """Run one task under every condition, delay and operation of `design`.
 
     Raises:
@@ -93,7 +92,10 @@ def branch(case: Case, design: Design, *, say: Callable[[str], None] | None = No
     """
     begun = time.process_time()
     factual = Run(case)
-    ending = factual.finish()
+    try:
+        ending = factual.finish()
+    finally:
+        factual.close()
     runs = 1
     if ending.actions == 0:
         seconds = time.process_time() - begun
@@ -102,9 +104,11 @@ def branch(case: Case, design: Design, *, say: Callable[[str], None] | None = No
     at = max(1, math.ceil(design.share * ending.actions))
     pairs: list[Pair] = []
     for condition in design.conditions:
-        if say is not None:
-            say(condition.name)
-        done, count = _condition(case, design, condition, at, factual)
+        reference = Run(case, condition, at)
+        try:
+            done, count = _condition(reference, design, factual)
+        finally:
+            reference.close()
         pairs += done
         runs += count
     discordant = sum(1 for p in pairs if p.placebo and p.y0 != p.y1)
@@ -124,9 +128,9 @@ class _Point:
     outcomes: dict[str, list[float]] = field(default_factory=dict)
 
 
-def _condition(case: Case, design: Design, condition: Perturbation, at: int, factual: Run) -> tuple[list[Pair], int]:
+def _condition(reference: Run, design: Design, factual: Run) -> tuple[list[Pair], int]:
     """Pairs of one condition. The reference run goes on without recovery and stops at every delay on its way."""
-    reference = Run(case, condition, at)
+    case, condition, at = reference.case, reference.condition, reference.at
     reference.advance(at - 1)
     _same_prefix(case, factual, reference, at)
     points = []
@@ -204,7 +208,11 @@ def continue_from(
         live = here
         return forked(lambda: _continue(live, checkpoint, operation, seed))
     run = checkpoint.replayed() if mode == "replay" else checkpoint.restored()
-    return _continue(run, checkpoint, operation, seed)
+    try:
+        return _continue(run, checkpoint, operation, seed)
+    finally:
+        if mode == "replay" or checkpoint.conversation is None:
+            run.close()  # begun for this branch; a copy shares what the reference run holds
 
 
 def _continue(run: Run, checkpoint: Checkpoint, operation: Operation, seed: int | None) -> Ending:

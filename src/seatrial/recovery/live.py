@@ -15,6 +15,7 @@ from seatrial.records import AgentTurn, Exchange, Snapshot, ToolCall, ToolResult
 from seatrial.records.protocols import AgentUnderTest, Conversation, World
 from seatrial.recovery.operate import Operation, Query
 from seatrial.recovery.perturb import Clean, Perturbation
+from seatrial.world.episode import Closing
 
 Incoming = UserMessage | tuple[ToolResult, ...]
 
@@ -127,6 +128,11 @@ class Run:
         """Give the agent's later draws a seed, where it has draws."""
         if isinstance(self.conversation, Redrawn):
             self.conversation.reseed(seed)
+
+    def close(self) -> None:
+        """Let go of what the conversation holds: a process, a connection. Copies of it may share that."""
+        if isinstance(self.conversation, Closing):
+            self.conversation.close()
 
     def mark(self) -> Mark:
         """Where this run stands."""
