@@ -232,4 +232,9 @@ def _show(command: str, done: Erasure, store: Store, warnings: list[str], as_jso
 def _fields(done: Erasure) -> dict[str, object]:
     from msgspec.structs import asdict
 
-    return {**asdict(done), "sessions": len(done.sessions), "proof": {**asdict(done.proof), "ok": done.proof.ok}}
+    return {
+        **asdict(done),
+        "sessions": len(done.sessions),
+        "linked": len(done.linked),
+        "proof": {**asdict(done.proof), "ok": done.proof.ok},
+    }

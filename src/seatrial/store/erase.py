@@ -18,6 +18,7 @@ from seatrial.canon import canonical
 from seatrial.errors import StoreError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
+from seatrial.store import links
 from seatrial.store.durable import sync_path, write_atomic
 from seatrial.store.layout import ERASING
 from seatrial.store.ledgers import LEDGERS, ledger_attempts
@@ -34,10 +35,13 @@ Progress = Callable[[int, int | None, str], None]
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """What was erased: sessions, rows by table, blobs, and `versions` that can no longer be read.
 
-    `shared` counts source records that sessions which stay also hold, as copies; their text stays there.
+    `linked` are sessions that stay and named one of the erased (as what they continue, or in what they quote): the
+    name is struck out of them, and their originals are not kept. `shared` counts source records that sessions which
+    stay also hold, as copies; their text stays there.
     """
 
     sessions: tuple[str, ...]
+    linked: tuple[str, ...] = ()
     rows: dict[str, int]
     blobs: int
     versions: int
@@ -50,6 +54,7 @@ class _Marker(msgspec.Struct):
     blobs: list[str]
     sessions: list[str] = []
     subjects: list[str] = []
+    linked: list[str] = []
 
 
 def erase(
@@ -77,8 +82,11 @@ def erase(
         before = store.versions.head()
         wanted_for = _identifiers(store, wanted, subjects)
         blobs = _blobs(store, set(wanted), set(subjects))
-        store.begin_erasing(canonical(_Marker(blobs, wanted, list(subjects))))
+        linked = links.naming(store, wanted)
+        before_them = [struck.blob for struck in linked.values()]
+        store.begin_erasing(canonical(_Marker([*blobs, *before_them], wanted, list(subjects), sorted(linked))))
         say(0, 3, "erasing")
+        links.keep(store, linked)
         # A session may have had a consent of its own.
         agreed = [s for s in dict.fromkeys([*subjects, *wanted]) if s not in remembered]
         rows = _counts(store, wanted, agreed)
@@ -93,6 +101,7 @@ def erase(
     return Erasure(
         sessions=tuple(wanted),
         rows=rows,
+        linked=tuple(sorted(linked)),
         blobs=len(blobs),
         versions=before.number,
         shared=wanted_for.shared,
@@ -259,7 +268,7 @@ def _finish(store: Store) -> None:
     used = _used(store)
     store.blobs.remove(b for b in marker.blobs if b not in used)
     store.audit.strike(marker.sessions)
-    store.originals.strike(marker.sessions)
+    store.originals.strike([*marker.sessions, *marker.linked])
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
     store.end_erasing()
 

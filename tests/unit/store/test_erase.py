@@ -253,3 +253,36 @@ def test_ledgers_of_runs_lose_what_was_erased(store: Store, trace: Make, put: Pu
     done = erase(store, [long_name(0)])
     assert done.proof.ok, done.proof.found
     assert (folder / "r.jsonl").read_text() == lines[1]
+
+
+def test_what_stays_no_longer_names_what_went(store: Store, trace: Make, put: Put) -> None:
+    """The session that it continues, an id in its text, and an id in what its reader kept beside."""
+    gone, stays, other = long_name(1), long_name(2), long_name(3)
+    follows = msgspec.structs.replace(
+        trace(stays, 3, mark=f"see {gone} and {gone}x"), continues=gone, extra={"forked_from": gone, "n": 1}
+    )
+    put(store, [trace(gone), follows, trace(other, 2, mark=f"x{gone}")])
+    untouched = store.blobs_of([other])
+    done = erase(store, [gone])
+    assert done.linked == (stays,)
+    assert done.proof.ok
+    left = store.trace(stays)
+    assert left.continues is None
+    assert left.extra == {"forked_from": "(erased)", "n": 1}
+    # Another id that merely begins with it stays.
+    assert left.steps[0].text == f"{stays} 0 see (erased) and {gone}x"
+    assert [s.source_ids for s in left.steps] == [s.source_ids for s in follows.steps]
+    assert store.blobs_of([other]) == untouched
+    assert store.session_ids() == sorted([stays, other])
+    found = store.verify()
+    assert found.ok
+    assert (found.superseded, found.unreferenced) == (0, 0)
+
+
+def test_a_short_id_goes_as_a_link(store: Store, trace: Make, put: Put) -> None:
+    follows = msgspec.structs.replace(trace("b", 2, mark="a is a word"), continues="a")
+    put(store, [trace("a"), follows])
+    assert erase(store, ["a"]).linked == ("b",)
+    left = store.trace("b")
+    assert left.continues is None
+    assert left.steps == follows.steps
