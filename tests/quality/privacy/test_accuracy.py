@@ -81,3 +81,23 @@ def test_texts_without_anything_personal_stay_byte_for_byte(confusion: dict[str,
     assert len(clean) >= 35
     altered = [text for text in clean if redact_text(text)[0] != text]
     assert len(altered) <= 1, altered
+
+
+def test_the_table_in_the_documentation_is_what_is_measured(confusion: dict[str, tuple[int, int, int]]) -> None:
+    """Precision and recall by type, as docs/explanation/privacy.md prints them."""
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "privacy.md").read_text("utf-8")
+    for line in table(confusion):
+        assert line in page, line
+
+
+def table(confusion: dict[str, tuple[int, int, int]]) -> list[str]:
+    out = []
+    for kind, (hits, wrong, missed) in sorted(confusion.items()):
+        precision, recall = wilson(hits, hits + wrong), wilson(hits, hits + missed)
+        assert precision.low is not None
+        assert recall.low is not None
+        out.append(
+            f"| `{kind}` | {hits + missed} | {100 * (precision.value or 0):.0f}% ({100 * precision.low:.0f}%) "
+            f"| {100 * (recall.value or 0):.0f}% ({100 * recall.low:.0f}%) |"
+        )
+    return out
