@@ -36,7 +36,8 @@ def rank(
         typer.Option(metavar="CSV", help="Who was assigned what: unit, arm, p_<arm>..., [stratum, epoch, time, user]."),
     ] = None,
     outcome: Annotated[
-        str, typer.Option(help="auto, outcome (recorded), signals (their mean), or one of the five.")
+        str,
+        typer.Option(help="auto, outcome (recorded), signals (their mean), one of the five, fitted (--weights)."),
     ] = "auto",
     weights: Annotated[
         str, typer.Option(help="Weights of the count score: unit, emphasis, or a file of 'seatrial weights fit'.")
@@ -98,10 +99,12 @@ def rank(
     from seatrial.settings import load
 
     preset = {"unit": scoring.UNIT, "emphasis": scoring.EMPHASIS}.get(weights)
+    fitted = None
     if preset is None and Path(weights).is_file():
         from seatrial.flows.weights import load as load_weights
 
-        preset = load_weights(Path(weights))
+        fitted = load_weights(Path(weights))
+        preset = fitted.weights
     if preset is None:
         raise UsageError(f"no weights named {weights!r}", hint="unit, emphasis, or a file of 'seatrial weights fit'")
     pairs = dict(_pair(text) for text in where or [])
@@ -116,6 +119,7 @@ def rank(
         arm=arm,
         bootstrap_t=bootstrap_t,
         where=pairs,
+        fitted=fitted,
     )
     with output.progress(quiet=as_json) as step:
         run = rank_paths(

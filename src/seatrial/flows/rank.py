@@ -17,9 +17,11 @@ from seatrial.engine.choice import engine_at
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
+from seatrial.flows import weights as fitted_weights
 from seatrial.flows.extract import extract_store, fingerprint, unextracted
 from seatrial.ingest.catalogue import named
 from seatrial.records import Dropped, Ranking, Weights
+from seatrial.scoring.fitting import FittedWeights
 from seatrial.scoring.heading import MEAN as SIGNALS_MEAN
 from seatrial.store import Store, permission, temporary_store
 
@@ -31,7 +33,8 @@ NAMED_SKIPS = 20
 
 
 class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a ranking may be told. `outcome` is `auto` or a column of the outcomes table (METHODS 2);
+    """What a ranking may be told. `outcome` is `auto`, `fitted` (the probability of success by the `fitted` weights, a
+    labelled session's by the fit without its user) or a column of the outcomes table (METHODS 2);
     `baseline` is the policy that models are compared with; `user` names the one person behind all sessions
     whose user is unknown; `where` keeps only rows whose column has that value."""
 
@@ -45,6 +48,7 @@ class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
     arm: str = "arm"
     bootstrap_t: bool = False
     where: dict[str, str] = {}
+    fitted: FittedWeights | None = None
 
 
 class RankRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,8 +170,7 @@ def rank_store(
             hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
         )
     refuse_all_excluded(rows)
-    choice = SIGNALS_MEAN if options.outcome == "signals" else options.outcome
-    name, value = scoring.headline(rows, choice, without=tuple(without))
+    name, value = _headline(rows, options, without)
     keep = rows["session"].implode()
     ranking = causal.rank(
         rows,
@@ -193,6 +196,17 @@ def rank_store(
         dropped=(*dropped, *_skipped(read), *_doubted(name, without), *ranking.dropped),
         repeats=repeats.by_model(rows, options.level),
     )
+
+
+def _headline(rows: pl.DataFrame, options: RankOptions, without: Mapping[str, str]) -> tuple[str, pl.Series]:
+    if options.outcome == "fitted":
+        if options.fitted is None:
+            raise UsageError(
+                "no fitted weights were given", hint="--weights FILE, of 'seatrial weights fit --out FILE'"
+            )
+        return fitted_weights.FITTED, fitted_weights.success(options.fitted, rows)
+    choice = SIGNALS_MEAN if options.outcome == "signals" else options.outcome
+    return scoring.headline(rows, choice, without=tuple(without))
 
 
 def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, list[Dropped]]:

@@ -19,6 +19,9 @@ from seatrial.scoring import fitting
 from seatrial.scoring.outcomes import VERSION as SCORING_VERSION
 from seatrial.store import Store, temporary_store
 
+FITTED = "fitted_success"
+"""Name of the outcome that fitted weights make: the probability that a session went well."""
+
 _ORDER_DRAWS = 1_000
 
 
@@ -159,8 +162,17 @@ def _contrasts(table: pl.DataFrame) -> tuple[list[str], np.ndarray[tuple[int, in
     return arms, total - total.mean(axis=0)
 
 
-def load(path: Path) -> Weights:
-    """Weights from a file of `seatrial weights fit --out`.
+def success(fitted: fitting.FittedWeights, rows: pl.DataFrame) -> pl.Series:
+    """The fitted probability of success of every outcome row; `rows` may hold labelled sessions.
+
+    Raises:
+        EvidenceError: the weights were not fitted on enough labels.
+    """
+    return pl.Series(FITTED, fitting.success(fitted, _counts(rows), rows["session"].to_list()))
+
+
+def load(path: Path) -> fitting.FittedWeights:
+    """The fit in a file of `seatrial weights fit --out`.
 
     Raises:
         InputError: the file cannot be read. UsageError: they were fitted with other detectors.
@@ -174,4 +186,4 @@ def load(path: Path) -> Weights:
             f"not a weights file: {error}", hint="made by 'seatrial weights fit --out'", file=str(path)
         ) from error
     fitting.check(found.weights, detectors())
-    return found.weights
+    return found

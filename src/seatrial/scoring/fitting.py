@@ -45,7 +45,8 @@ class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
     `auc` and `log_loss` are out of fold (users left out, penalty chosen inside the folds); `unit_*` are those of
     unit weights with a slope and intercept fitted on the same folds. `used` False: fewer than `FEWEST` labels, so
     `weights` are the unit preset and the fit is only shown. `draws` are bootstrap weights, for the rank stability.
-    `scores` are cross-fitted probabilities by session, so that labelled sessions can still be ranked.
+    `scores` are cross-fitted probabilities by session, so that labelled sessions can still be ranked (`success`).
+    `coefficients` and `intercept` are the whole fit on log1p counts, in log-odds, signs included.
     """
 
     weights: Weights
@@ -62,6 +63,8 @@ class FittedWeights(msgspec.Struct, frozen=True, kw_only=True):
     draws: tuple[tuple[float, ...], ...]
     scores: dict[str, float]
     why: tuple[str, ...]
+    coefficients: tuple[float, ...] = ()
+    intercept: float = 0.0
 
 
 def fit(
@@ -121,7 +124,7 @@ def fit(
         base[held] = _probability(x[held], *_line(x[rest], y[rest], w[rest], unit))
     seen = np.isfinite(out)
     truth = (y >= 0.5).astype(float)
-    beta = _shape(x, y, w, penalty, plan)[0]
+    beta, intercept = _shape(x, y, w, penalty, plan)
     boot = _bootstrap(x, y, w, names, penalty, plan, draws, rng)
     value, tail = _scaled(beta), (1 - level) / 2
     low, high = np.quantile(boot, [tail, 1 - tail], axis=0) if len(boot) else (None, None)
@@ -148,7 +151,25 @@ def fit(
         log_loss=log_loss(out[seen], y[seen]), unit_log_loss=log_loss(base[seen], y[seen]),
         n_labels=len(y), n_users=int(people.size), draws=tuple(tuple(map(float, row)) for row in boot),
         scores={str(i): float(p) for i, p in zip(ids, out, strict=True) if np.isfinite(p)}, why=tuple(why),
+        coefficients=tuple(float(b) for b in beta), intercept=float(intercept),
     )  # fmt: skip
+
+
+def success(fitted: FittedWeights, counts: Floats, sessions: Sequence[str]) -> Floats:
+    """The probability that a session went well, (n,): by the whole fit, and for a labelled session by the fit that did
+    not see its user, so that no session is ranked by its own label (METHODS 2).
+
+    Raises:
+        EvidenceError: too few labels were fitted, or the file is of an earlier fit without coefficients.
+    """
+    if not fitted.used or len(fitted.coefficients) != len(KINDS):
+        raise EvidenceError(
+            "; ".join(fitted.why) or "these weights hold no coefficients", hint="run 'seatrial weights fit' again"
+        )
+    x = np.log1p(np.asarray(counts, float))
+    p = _probability(x, np.array(fitted.coefficients), fitted.intercept)
+    own = [fitted.scores.get(str(session)) for session in sessions]
+    return np.array([a if b is None else b for a, b in zip(p.tolist(), own, strict=True)])
 
 
 class _Plan(msgspec.Struct, frozen=True):

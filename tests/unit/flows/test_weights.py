@@ -70,7 +70,7 @@ def test_labels_and_a_store_give_weights_that_rank_takes(place: tuple[Path, Path
     assert run.stability.top["good"] == 1.0
     file = tmp_path / "weights.json"
     file.write_bytes(msgspec.json.encode(run.fitted))
-    assert weights.load(file) == run.fitted.weights
+    assert weights.load(file) == run.fitted
     stale = msgspec.structs.replace(run.fitted.weights, fingerprint="old")
     file.write_bytes(msgspec.json.encode(msgspec.structs.replace(run.fitted, weights=stale)))
     with pytest.raises(UsageError):

@@ -96,3 +96,26 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 def test_the_same_seed_gives_the_same_weights() -> None:
     counts, labels, users = _sessions(150)
     assert fitting.fit(counts, labels, users, draws=20) == fitting.fit(counts, labels, users, draws=20)
+
+
+def test_a_session_is_never_scored_by_its_own_label() -> None:
+    counts, labels, users = _sessions(600, seed=3)
+    names = [f"s{i}" for i in range(600)]
+    found = fitting.fit(counts, labels, users, sessions=names, draws=5)
+    mine = fitting.success(found, counts, names)
+    assert mine == pytest.approx([found.scores[n] for n in names])
+    strangers = fitting.success(found, counts, [f"t{i}" for i in range(600)])
+    whole = 1 / (1 + np.exp(-(found.intercept + np.log1p(counts) @ np.array(found.coefficients))))
+    assert strangers == pytest.approx(whole)
+    # Another label of the first user's sessions moves the whole fit, and not that user's own scores by much.
+    turned = labels.copy()
+    his = np.array(users) == users[0]
+    turned[his] = 1 - turned[his]
+    again = fitting.success(fitting.fit(counts, turned, users, sessions=names, draws=5), counts, names)
+    assert again[his] == pytest.approx(mine[his], abs=0.02)
+
+
+def test_unit_weights_make_no_probability() -> None:
+    counts, labels, users = _sessions(60)
+    with pytest.raises(EvidenceError, match="labels"):
+        fitting.success(fitting.fit(counts, labels, users, draws=5), counts, users)
