@@ -12,14 +12,16 @@ from seatrial.stats import pass_hat_k
 def outcome(run: Evidence) -> float | None:
     """C of one run in [0, 1]: the recorded score, else whether it passed; None where it is not scored.
 
-    An attempt that crashed or ran out of time did not complete, whatever partial score it holds.
+    An attempt that crashed or ran out of time did not complete, whatever partial score it holds. A score in units of
+    its own, outside [0, 1], is no share of completion: then passing counts.
     """
     a = run.attempt
     if a.status not in SCORED:
         return None
     if a.status in ("error_agent", "timeout"):
         return 0.0
-    return a.score if a.score is not None else float(a.status == "passed")
+    graded = a.score is not None and 0.0 <= a.score <= 1.0
+    return a.score if graded else float(a.status == "passed")
 
 
 class Completion:

@@ -12,6 +12,7 @@ from scipy import stats as reference
 
 from seatrial.dimensions.completion import Completion
 from seatrial.dimensions.reproducibility import Reproducibility, consistency_of
+from seatrial.records import Attempt, Evidence
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "proportions.json").read_text(encoding="utf-8"))
 
@@ -56,6 +57,12 @@ def test_a_graded_outcome_counts_as_it_is_but_not_after_a_crash(scored: Any) -> 
     found = result(Completion(), scored({"a": [0.25, 0.75], "b": [1.0, 0.0]}))
     assert found.estimate.value == pytest.approx(0.5)
     assert Completion().measure(scored({"a": "x"})[0]).value == 0.0
+
+
+def test_a_score_in_units_of_its_own_is_no_share(scored: Any) -> None:
+    assert Completion().measure(scored({"a": [532.0]})[0]).value == 0.0
+    passed = Evidence(attempt=Attempt(task="a", trial=0, status="passed", score=532.0))
+    assert Completion().measure(passed).value == 1.0
 
 
 @pytest.mark.parametrize("case", GOLDEN["d3_unbiased"])
