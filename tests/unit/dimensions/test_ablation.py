@@ -198,6 +198,31 @@ def test_a_wrong_value_and_a_wrong_object_are_outside_the_intent() -> None:
     assert relevant(run) == [False]
 
 
+def test_an_allowed_tool_with_other_arguments_is_outside_the_intent_however_near_it_comes() -> None:
+    intent = shelf.wants(lamp="on")
+    intent["allowed"][0]["arguments"] = [{"path": "value", "op": "eq", "value": "on"}]
+
+    def there(state: Any) -> tuple[bool, ...]:
+        return ("lamp" in state["items"],)
+
+    assert relevant(shelf.run([put("lamp", "half")], intent=intent, required=there)) == [False]
+    assert relevant(shelf.run([put("lamp", "on")], intent=intent, required=there)) == [True]
+
+
+def test_the_fields_of_one_object_count_once() -> None:
+    """A thing was added, but not the one that was wanted: it is no nearer than none, though their number is right."""
+    intent = {
+        "allowed": [{"tool": "put", "arguments": [], "paths": ["items"]}],
+        "required": [{"path": "items", "op": "length", "value": 3}, {"path": "items.*", "op": "eq", "value": "40"}],
+    }
+
+    def required(state: Any) -> tuple[bool, ...]:
+        return len(state["items"]) == 3, "40" in state["items"].values()
+
+    assert relevant(shelf.run([put("refund", "20")], intent=intent, required=required, status="failed")) == [False]
+    assert relevant(shelf.run([put("refund", "40")], intent=intent, required=required)) == [True]
+
+
 def test_a_failed_run_that_left_litter_keeps_what_was_right() -> None:
     run = asked_for([put("lamp", "on"), put("a", "1"), put("b", "2")], lamp="on", desk="tidy", status="failed")
     assert relevant(run) == [True, False, False]
