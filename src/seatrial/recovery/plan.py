@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from seatrial.recovery.branch import Branched, Design, branch
 from seatrial.recovery.live import Ending
 from seatrial.recovery.operate import operation
 from seatrial.recovery.perturb import condition
-from seatrial.recovery.sources import agent, source
+from seatrial.recovery.sources import Source, agent, source
 
 RECYCLE = 40
 """Tasks after which worker processes are started anew: a game stays in memory for as long as its process lives."""
@@ -189,7 +189,7 @@ def select(tasks: Sequence[str], *, limit: int | None, seed: int = 0) -> tuple[s
 
 
 def _work(plan: Plan, folder: Path, task: str) -> Shard:
-    case = source(plan.world).case(task, agent(plan.agent), max_actions=plan.max_actions, seed=plan.seed)
+    case = _source(plan.world).case(task, agent(plan.agent), max_actions=plan.max_actions, seed=plan.seed)
     made: Branched = branch(case, plan.design())
     shard = Shard(
         plan=plan.fingerprint(), task=task, pairs=made.pairs, at=made.at, factual=made.factual, runs=made.runs,
@@ -201,6 +201,12 @@ def _work(plan: Plan, folder: Path, task: str) -> Shard:
     part.write_bytes(msgspec.json.encode(shard))
     part.replace(path)
     return shard
+
+
+@lru_cache(maxsize=2)
+def _source(spec: str) -> Source:
+    """One per process: thousands of games are listed once."""
+    return source(spec)
 
 
 def _path(folder: Path, fingerprint: str, task: str) -> Path:
