@@ -74,6 +74,16 @@ def test_detection_is_measured_for_every_kind(run: DemoRun) -> None:
     assert run.agreement > 0.5
 
 
+def test_two_agents_of_one_completion_rate_are_told_apart(run: DemoRun) -> None:
+    tidy, slapdash = run.scorecard.cards
+    assert tidy.dimensions["D1"].raw == slapdash.dimensions["D1"].raw
+    (contrasts,) = run.scorecard.separation.values()
+    assert {c.dimension for c in contrasts if c.separated} == {"D2", "D3", "D4", "D6"}
+    chapter = next(s for s in run.sections if s.key == "demo-scorecard")
+    assert "D2, D3, D4 and D6 can" in chapter.paragraphs[0]
+    assert chapter.parts[0].key == "scorecard-separation"
+
+
 def test_the_json_result_is_plain(run: DemoRun) -> None:
     result = json.loads(canonical(run.summary()))
     assert result["truth"][NAMES[0]]["success"]["mean"] > 0.8
