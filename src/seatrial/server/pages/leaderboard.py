@@ -65,7 +65,9 @@ def leaderboard(asked: Asked) -> Response:
         return asked.page("empty_leaderboard.html", sessions=snapshot.frame.height, data_version=snapshot.data_version)
     ranking = found.part
     rows = answer.ordered(ranking)
-    pairs = [_pair(asked, found, a, b) for a, b in itertools.pairwise(rows) if a.rank and b.rank][:4]
+    pairs = [
+        _pair(asked, found, a, b) for a, b in itertools.pairwise([m for m in rows if m.net_improvement and m.signals])
+    ][:4]
     plan = [s for s in chapters.ranking(ranking) if s.key not in ("verdict", "models")]
     return asked.page(
         "leaderboard.html",

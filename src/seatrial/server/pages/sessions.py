@@ -124,6 +124,9 @@ def search(store: Store, snapshot: Snapshot, query: Query, text: str, after: int
 
 def _hits(store: Store, session: str, blob: str, wanted: str, most: int = 3) -> list[Hit]:
     out: list[Hit] = []
+    plain = wanted.isascii() and wanted.isprintable() and not set(wanted) & set('"\\/')
+    if plain and wanted.encode() not in store.blobs.get(blob).lower():
+        return out  # the bytes of most sessions say so before they are decoded
     for step in store.trace_of(blob).steps:
         texts = [("text", step.text), *((f"results.{i}", r.text) for i, r in enumerate(step.results))]
         for field, body in texts:
