@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from seatrial.records import Contrast, ContrastRow, Overlap
 from seatrial.report import numbers
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
@@ -12,15 +14,34 @@ from seatrial.report.text import clean, name
 
 def contrast(c: Contrast) -> tuple[Section, ...]:
     """All sections on a contrast, in reading order."""
-    found = (_answer(c), _cells(c), _placebo(c), _compared(c), _overlaps(c), _reading())
+    c, whose = _plain(c)
+    found = (_answer(c, whose), _cells(c), _placebo(c), _compared(c), _overlaps(c), _reading())
     return tuple(s for s in found if s is not None)
+
+
+def _plain(c: Contrast) -> tuple[Contrast, str]:
+    """The contrast without the names of agent and cohort where there is only one, and those names in words."""
+    same = {}
+    for field in ("agent", "cohort"):
+        values = {getattr(r, field) for r in c.rows}
+        if len(values) == 1 and None not in values:
+            same[field] = values.pop()
+    if not same:
+        return c, ""
+    blank = dict.fromkeys(same)
+    parts = {
+        name: tuple(msgspec.structs.replace(one, **blank) for one in getattr(c, name))
+        for name in ("rows", "interactions", "timing", "overlaps", "decompositions")
+    }
+    told = ", ".join(f"{field} {name(value)}" for field, value in same.items())
+    return msgspec.structs.replace(c, **parts), f" All are of {told}."
 
 
 def _label(r: ContrastRow) -> str:
     return " ".join(filter(None, (r.agent, r.cohort, r.operation)))
 
 
-def _answer(c: Contrast) -> Section:
+def _answer(c: Contrast, whose: str) -> Section:
     best = max(c.rows, key=lambda r: r.effect.value)
     worst = min(c.rows, key=lambda r: r.effect.value)
     dropped = [f"{d.what}: {d.why}" for d in c.dropped]
@@ -28,7 +49,7 @@ def _answer(c: Contrast) -> Section:
         heading="What does recovery rescue, and what does it harm?",
         paragraphs=(
             f"{numbers.count(c.pairs)} pairs of {numbers.count(c.tasks)} tasks: each compares carrying on with an "
-            "operation, from one saved state.",
+            f"operation, from one saved state.{whose}",
             f"Highest effect: {_told(best)}. Lowest: {_told(worst)}.",
         ),
         items=tuple(clean(w) for w in (*c.warnings, *dropped)),
@@ -47,7 +68,7 @@ def _told(r: ContrastRow) -> str:
 
 def cells(c: Contrast) -> tuple[tuple[Table, ...], tuple[Chart, ...]]:
     """The four cells as tables and charts, for other reports."""
-    section = _cells(c)
+    section = _cells(_plain(c)[0])
     return section.tables, section.charts
 
 
