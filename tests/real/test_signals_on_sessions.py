@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seatrial import ingest, scoring, signals
 from seatrial.records import Trace
-from seatrial.signals import matching
+from seatrial.signals import accuracy, columns, matching, turns
 
 pytestmark = pytest.mark.real
 
@@ -56,6 +57,23 @@ def test_the_matcher_agrees_with_re_on_real_turns(sessions: list[Trace]) -> None
         normal = matching.normalise(text)
         said = matching.mask(normal)
         assert matcher.match(normal, said) == matcher.oracle(normal, said)
+
+
+def test_compiled_and_plain_columns_agree_on_real_turns(sessions: list[Trace], data: Path) -> None:
+    pytest.importorskip("numba", reason="the fast extra is not installed")
+    heard = [
+        (turn.step.text, turn.before, turn.interrupted, turn.refused) for t in sessions for turn in turns.read(t).turns
+    ]
+    labels = data / "labels" / "turns.jsonl"
+    if labels.is_file():
+        heard += [(r.turn, r.before, r.interrupted, False) for r in accuracy.read_labels(labels)]
+    texts, befores, stopped, refused = zip(*heard, strict=True)
+    asked = columns.Spoken(texts, befores, np.array(stopped), np.array(refused))
+    compiled, plain = (columns.judge(asked, engine=engine) for engine in ("compiled", "plain"))
+    assert compiled.turn.size > 0
+    for one, other in zip(compiled, plain, strict=True):
+        assert one.shape == other.shape
+        assert one.tobytes() == other.tobytes()
 
 
 def test_transfers_to_a_person_are_escalations(data: Path) -> None:
