@@ -139,6 +139,21 @@ def test_a_value_that_the_request_named_or_the_agent_itself_said_was_not_learned
     assert relevant(run)[1] is False
 
 
+def test_a_look_around_that_a_directed_look_repeats_before_the_use_is_not_needed() -> None:
+    state = {"items": {"list": "amber-17 and more", "source": "amber-17"}, "clock": 0}
+    calls = [read("list"), read("source"), put("lamp", "amber-17")]
+    run = shelf.run(calls, state=state, asked="put the source there")
+    assert relevant(run) == [False, True, True]
+    run = shelf.run([read("list"), put("lamp", "amber-17")], state=state, asked="put the source there")
+    assert relevant(run) == [True, True]
+
+
+def test_a_single_word_must_be_repeated_as_it_was_written() -> None:
+    state = {"items": {"subject": "Newsletter"}, "clock": 0}
+    assert relevant(shelf.run([read("subject")], state=state, answer="It is a newsletter.")) == [False]
+    assert relevant(shelf.run([read("subject")], state=state, answer="It says Newsletter.")) == [True]
+
+
 def test_a_look_before_a_change_and_a_check_after_it() -> None:
     calls = [read("lamp"), put("lamp", "on"), read("lamp"), read("lamp")]
     state = {"items": {"lamp": "off"}, "clock": 0}

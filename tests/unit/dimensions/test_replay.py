@@ -148,6 +148,10 @@ def test_without_a_world_there_is_no_replay_and_without_actions_nothing_to_repla
     assert (gone.value, gone.level) == (None, 0.0)
 
 
+def test_a_world_that_begins_elsewhere_is_brought_into_the_recorded_start() -> None:
+    assert D5.measure(shelf.run(CALLS, made=lambda: shelf.world({"items": {}, "clock": 0}))).value == 1.0
+
+
 def test_another_version_of_the_world_is_refused() -> None:
     run = shelf.run(CALLS)
     held = {**run.trace.extra, "world": {**run.trace.extra["world"], "version": "0"}}
