@@ -51,9 +51,9 @@ class Value:
         """``log(odds(err) * (gain - cost) / harm * odds ratio)`` at every decision point (n, d); minus infinity where
         acting does not pay or the run has ended."""
         x, shape = design(e), e.alive.shape
-        p = {name: model.probability(x) for name, model in self.models.items()}
+        p = {name: model.probability(x) for name, model in self.models.items() if name != "err"}
         lifted = self.models["with"].score(x) - self.models["without"].score(x)
-        odds = np.clip(self.models["err"].score(x), -30.0, 30.0)
+        odds = np.clip(self.models["err"].score(timed(e)), -30.0, 30.0)
         gain = (1.0 - p["wrong_pass"]) * p["wrong_rescued"] - p["wrong_pass"] * p["wrong_harmed"] - self.cost
         harm = np.maximum(p["clean_pass"] * p["clean_harmed"], self.least)
         worth = np.where(gain > 0.0, np.log(np.maximum(gain, 1e-300)), -math.inf)
@@ -99,11 +99,25 @@ def fit_value(e: Episodes, *, cost: float = 0.0) -> Value:
         "with": (y1, run, C),
     }
     models = {
-        name: logistic(x, np.asarray(y, dtype=np.float64), c, weight) if weight.any() else never_seen(x.shape[1])
+        name: logistic(timed(e) if name == "err" else x, np.asarray(y, dtype=np.float64), c, weight)
+        if weight.any()
+        else never_seen(x.shape[1])
         for name, (y, weight, c) in targets.items()
     }
     mean = float(e.harm.ravel()[right > 0].mean()) if right.any() else 0.0
     return Value(models, max(FLOOR, mean / 3.0), cost)
+
+
+def middle(delays: Sequence[int]) -> float:
+    """The delay around which features are timed: the mean decision point."""
+    return sum(delays) / len(delays)
+
+
+def timed(e: Episodes) -> Floats:
+    """Features, delay, and each feature times the delay (n * d, 2p + 1): what an altered observation looks like changes
+    with the time since. Only the model of errors has as many labels as that takes."""
+    x = design(e)
+    return np.concatenate([x, x[:, :-1] * (x[:, -1:] - middle(e.delays))], axis=1)
 
 
 def never_seen(features: int) -> Linear:

@@ -19,7 +19,7 @@ from seatrial.records import Certificate, Frontier, RouterFit
 from seatrial.recovery import certify
 from seatrial.recovery.bounds import Floats
 from seatrial.recovery.cir import FOLDS, LAMBDA, CirFit, Linear, fit_cir
-from seatrial.recovery.direct import DirectFit, choose, fit_direct
+from seatrial.recovery.direct import DirectFit, choose, fit_direct, middle
 from seatrial.recovery.episodes import Episodes, play
 from seatrial.recovery.router import Model, Router, never
 from seatrial.recovery.table import Ints
@@ -106,7 +106,9 @@ def _direct(made: DirectFit, e: Episodes, operation: str, options: FitOptions, u
     rule = None if chosen is None else made.rules[chosen]
     router = never(operation, e.delays) if rule is None else Router(
         kind="direct", operation=operation, delays=e.delays, features=e.features,
-        models={n: _model(m, e, True) for n, m in made.value.models.items()},
+        models={
+            n: _timed(m, e) if n == "err" else _model(m, e, True) for n, m in made.value.models.items()
+        },
         thresholds={"score": rule.threshold, "least_harm": made.value.least, "cost": made.value.cost},
     )  # fmt: skip
     shown = {round(i) for i in np.linspace(0, len(made.rules) - 1, SHOWN).tolist()} if made.rules else set()
@@ -150,6 +152,18 @@ def _cir(made: CirFit, e: Episodes, operation: str, options: FitOptions, untouch
 def _model(linear: Linear, e: Episodes, logistic: bool = False) -> Model:
     return Model(intercept=linear.intercept, logistic=logistic,
                  weights=dict(zip((*e.features, "delay"), linear.weights.tolist(), strict=True)))  # fmt: skip
+
+
+def _timed(linear: Linear, e: Episodes) -> Model:
+    """The model over `direct.timed` features, in weights of the features themselves and of features times the delay."""
+    p, center = len(e.features), middle(e.delays)
+    own, later = linear.weights[: p + 1].copy(), linear.weights[p + 1 :]
+    own[:p] -= center * later
+    return Model(
+        intercept=linear.intercept, logistic=True,
+        weights=dict(zip((*e.features, "delay"), own.tolist(), strict=True)),
+        by_delay=dict(zip(e.features, later.tolist(), strict=True)),
+    )  # fmt: skip
 
 
 def _fitted(

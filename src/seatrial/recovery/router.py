@@ -29,16 +29,19 @@ recovery on all."""
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``intercept + sum of weights``, by feature name; the delay is a feature named ``delay``. `logistic` True: the
-    score is a chance."""
+    """``intercept + sum of weights``, by feature name; the delay is a feature named ``delay``. `by_delay` weighs a
+    feature times the delay. `logistic` True: the score is a chance."""
 
     intercept: float
     weights: Mapping[str, float]
     logistic: bool = False
+    by_delay: Mapping[str, float] = field(default_factory=dict)
 
     def linear(self, features: Mapping[str, float]) -> float:
         """``intercept + sum of weights`` at these features."""
-        return self.intercept + sum(weight * features[name] for name, weight in self.weights.items())
+        plain = sum(weight * features[name] for name, weight in self.weights.items())
+        later = sum(weight * features[name] for name, weight in self.by_delay.items())
+        return self.intercept + plain + (later * features["delay"] if self.by_delay else 0.0)
 
     def score(self, features: Mapping[str, float]) -> float:
         """The model's value at these features."""
@@ -144,6 +147,7 @@ class Router:
                     "intercept": m.intercept,
                     "weights": dict(m.weights),
                     "logistic": m.logistic,
+                    "by_delay": dict(m.by_delay),
                 }
                 for name, m in self.models.items()
             },
@@ -234,6 +238,7 @@ def _model(value: Mapping[str, Any]) -> Model:
         intercept=_finite(value["intercept"]),
         weights={str(k): _finite(v) for k, v in value["weights"].items()},
         logistic=bool(value.get("logistic", False)),
+        by_delay={str(k): _finite(v) for k, v in value.get("by_delay", {}).items()},
     )
 
 
@@ -256,6 +261,6 @@ def _complete(router: Router) -> None:
             raise ValueError(f"no threshold {name}")
     known = {*router.features, "delay"}
     for model in router.models.values():
-        used = set(model.weights)
+        used = {*model.weights, *model.by_delay}
         if used - known:
             raise ValueError(f"a model uses {', '.join(sorted(used - known))}, which is no feature of the router")
