@@ -100,6 +100,8 @@ _EXTRAS = (
     ("fast", ("numba", "hyperscan"), "compiled randomisation tests, fastest phrase matching"),
     ("web", ("starlette", "uvicorn", "jinja2"), "seatrial serve, seatrial view"),
     ("otel", ("opentelemetry",), "OTLP in protobuf"),
+    ("raw", ("cryptography",), "ingest --keep-raw"),
+    ("distributed", ("daft", "ray", "obstore"), "--engine ray, a store in a bucket (obstore)"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -18,6 +19,7 @@ import polars as pl
 import pytest
 from moto.server import ThreadedMotoServer
 
+from seatrial.cli.app import run
 from seatrial.errors import ErasedError, InputError, StoreError, UsageError
 from seatrial.records import Trace
 from seatrial.store import Store, erase
@@ -386,3 +388,41 @@ def test_the_folder_itself_opens_the_store_that_it_follows(machine: Machine, tra
     by_folder = Store.open(two.path)
     assert isinstance(by_folder, RemoteStore)
     assert by_folder.trace("session-a").id == "session-a"
+
+
+def test_the_command_line_takes_a_bucket_for_a_store(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Read, extract with worker processes that are given the folder, erase with proof, from two machines."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for n in range(3):
+        name = f"0123456789abcdef-{n}"
+        lines = [
+            {"type": who, "uuid": f"{name}-{who}", "sessionId": name, "timestamp": f"2026-01-01T00:0{n}:00.000Z",
+             "message": {"role": who, "content": text, **more}}
+            for who, text, more in [
+                ("user", "please fix it", {}),
+                ("assistant", [{"type": "text", "text": "done"}], {"id": f"m{n}", "model": "x", "usage": {}}),
+            ]
+        ]  # fmt: skip
+        (logs / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def call(where: str, *arguments: str) -> Any:
+        monkeypatch.setenv(MIRRORS, str(tmp_path / where))
+        capsys.readouterr()
+        status = run([*arguments, "--store", URL, "--json"])
+        out, err = capsys.readouterr()
+        assert status == 0, err
+        return json.loads(out)["result"]
+
+    assert call("one", "ingest", str(logs), "--user", "jane")["added"] == 3
+    assert call("two", "ingest", str(logs), "--user", "jane")["known"] == 3
+    assert len(call("two", "sessions", "list")["sessions"]) == 3
+    call("two", "signals")
+    assert machine("one").table("outcomes").collect().height == 3
+    assert call("one", "forget", "jane", "--yes")["proof"]["ok"]
+    assert call("two", "sessions", "list")["sessions"] == []
+    monkeypatch.setenv(MIRRORS, str(tmp_path / "one"))
+    assert run(["ingest", str(logs), "--keep-raw", "--store", URL]) == 2
+    assert "keeps no originals" in capsys.readouterr().err
