@@ -171,7 +171,7 @@ def try_policies(
     read = read_pairs(path)
     pairs = _of_agent(read.pairs, choice.agent)
     known = _cohorts(pairs)
-    tested = tuple(test) or tuple(c for c in known if c in HELD_OUT)
+    tested = tuple(test) or tuple(c for c in known if c in HELD_OUT and c not in choice.cohorts)
     rest = choice.cohorts or tuple(c for c in known if c not in tested)
     warnings = list(read.warnings)
     if tested:
