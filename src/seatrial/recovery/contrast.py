@@ -181,10 +181,11 @@ def _discordant(c: Cell) -> bool:
 
 def _placebo(c: Cell, given: dict[str, float] | None, level: float, seed: int) -> dict[str, object] | None:
     """The floor and the excess over it, on the tasks that have both; None where nothing measures the floor."""
-    if given:
-        floor, source = np.array([given.get(t, np.nan) for t in c.tasks.tolist()]), PLACEBO_SOURCES[0]
-    else:
-        floor, source = c.floor, PLACEBO_SOURCES[1]
+    # Replays without recovery give every ordered pair of two different ones; placebo pairs of the same replays do not.
+    floor, source = c.floor, PLACEBO_SOURCES[1]
+    if given and np.isnan(floor).any():
+        measured = np.array([given.get(t, np.nan) for t in c.tasks.tolist()])
+        floor, source = np.where(np.isnan(floor), measured, floor), PLACEBO_SOURCES[0]
     known = np.isfinite(floor)
     if not known.any():
         return None
