@@ -92,8 +92,11 @@ def view(
     store: StoreOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a store in the browser, on this machine alone, until interrupted. Nothing is received.
+
+    With --json, where it was shown is printed at the end.
 
     Example: seatrial view --store team-store
     """
@@ -108,7 +111,10 @@ def view(
         sys.stderr.write(f"seatrial: {text}\n")
         sys.stderr.flush()
 
+    where: list[str] = []
+
     def show(address: str) -> None:
+        where.append(address)
         if browser:
             import webbrowser
 
@@ -123,3 +129,5 @@ def view(
         opened=show,
         say=say,
     )
+    if as_json:
+        output.emit("view", {"address": where[-1] if where else None}, data_version=opened.data_version)

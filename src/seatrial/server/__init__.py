@@ -8,7 +8,7 @@ How it is put together, from the outside in:
   caller's own will, how often they come. `site.Site` turns a `site.Page` (an address, a handler, the role that it
   needs) into a route: a handler gets a `site.Asked` and runs in a thread.
 - ``pages/``: one file for each group of pages, each with a tuple ``PAGES``; ``pages/__init__`` adds them up. To add a
-  group: a file there, its templates, a line in `words.NAVIGATION`. A handler ends with ``asked.page(template, ...)``
+  group: a file there, its templates, a line in `words.NAVIGATION`. A handler ends with ``asked.page(template, {...})``
   or, after a form, ``asked.back(path)``. Every POST form holds ``form_token``. Before a session is shown:
   ``asked.site.index.shown(id)`` (consent) and ``asked.site.saw(asked, id)`` (audit log).
 - `index` holds sessions by column, one frame per state of the store; `traces` decoded sessions and windows of their

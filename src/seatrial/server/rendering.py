@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -141,10 +141,14 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-def link(path: str, **query: object) -> str:
+def link(path: str, query: Mapping[str, object]) -> str:
     """An address of this site with its parameters; those that are None or empty are left out."""
     given = [(k, str(v)) for k, v in query.items() if v not in (None, "", [])]
     return path + (f"?{urlencode(given)}" if given else "")
+
+
+def _link(path: str, **query: object) -> str:
+    return link(path, query)
 
 
 def sections(parts: Sequence[Any], start: int = 2, prefix: str = "s", verdict: Any = None) -> Markup:
@@ -159,7 +163,7 @@ def chart(drawn: Any, ident: str, heading: int = 3) -> Markup:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chart": chart,
-    "link": link,
+    "link": _link,
     "plural": plural,
     "prose": prose,
     "quoted": quoted,

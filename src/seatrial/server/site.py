@@ -70,11 +70,11 @@ class Asked:
             value = default
         return min(max(value, least), most)
 
-    def page(self, template: str, status: int = 200, **context: Any) -> Response:
+    def page(self, template: str, context: Mapping[str, Any]) -> Response:
         """A page of this site."""
-        return self.site.page(self, template, status, context)
+        return self.site.page(self, template, 200, context)
 
-    def back(self, path: str, **query: str | int) -> Response:
+    def back(self, path: str, query: Mapping[str, str | int] | None = None) -> Response:
         """See another page, after a form has been taken."""
         return RedirectResponse(path + (f"?{urlencode(query)}" if query else ""), 303)
 

@@ -23,7 +23,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 def about(asked: Asked) -> Response:
     """The page that tells about the API."""
-    return asked.page("api.html", document=document(), serving=asked.site.serving)
+    return asked.page("api.html", {"document": document(), "serving": asked.site.serving})
 
 
 def openapi(asked: Asked) -> Response:

@@ -18,7 +18,7 @@ def jobs(asked: Asked) -> Response:
     """The table of jobs."""
     every = asked.site.jobs.all()
     busy = any(j.state in ("waiting", "running") for j in every)
-    return asked.page("jobs.html", jobs=every, busy=busy, outcomes=RANKINGS, then=then)
+    return asked.page("jobs.html", {"jobs": every, "busy": busy, "outcomes": RANKINGS, "then": then})
 
 
 def then(job: Job) -> str:
@@ -29,7 +29,7 @@ def then(job: Job) -> str:
 def start(asked: Asked) -> Response:
     """Start one of the jobs that the forms offer: nothing else can be started from a page."""
     job = begin(asked, asked.form.get("what", ""), asked.form)
-    return asked.back("/jobs", started=job.id)
+    return asked.back("/jobs", {"started": job.id})
 
 
 def begin(asked: Asked, what: str, given: dict[str, str]) -> Job:
@@ -68,7 +68,7 @@ def cancel(asked: Asked) -> Response:
 
 def audit(asked: Asked) -> Response:
     """Who saw and did what."""
-    return asked.page("audit.html", entries=asked.store.audit.newest(500))
+    return asked.page("audit.html", {"entries": asked.store.audit.newest(500)})
 
 
 PAGES = (

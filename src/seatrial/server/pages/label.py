@@ -31,7 +31,8 @@ def overview(asked: Asked) -> Response:
         rows.append((head, found.unit, len(found.items), found.criteria, counts))
     every = labels.answers(asked.store).drop_nulls("labels")
     return asked.page(
-        "label.html", rows=rows, total=every.height, here=asked.who.name == HERE, annotator=asked.text("annotator")
+        "label.html",
+        {"rows": rows, "total": every.height, "here": asked.who.name == HERE, "annotator": asked.text("annotator")},
     )
 
 
@@ -50,7 +51,7 @@ def make(asked: Asked) -> Response:
         arguments += [f"--criterion={c}" for c in criteria]
     asked.did("started", about=f"a queue of {n} {unit}s")
     job = asked.site.jobs.start(f"Draw {n} {unit}s to label", arguments, asked.who.name)
-    return asked.back("/jobs", started=job.id)
+    return asked.back("/jobs", {"started": job.id})
 
 
 def item(asked: Asked) -> Response:
@@ -67,21 +68,23 @@ def item(asked: Asked) -> Response:
         raise InputError("this item may not be labelled any more")
     chosen = chosen or next((i for i in open_ones if i.id not in done), None)
     if chosen is None:
-        return asked.page("label_done.html", queue=found, annotator=who, n=len(done))
+        return asked.page("label_done.html", {"queue": found, "annotator": who, "n": len(done)})
     asked.site.saw(asked, chosen.session)
     before = mine.filter(pl.col("item") == chosen.id)["labels"].to_list()
     last = [i for i in mine.sort("time")["item"].to_list() if i != chosen.id]
     return asked.page(
         "label_item.html",
-        queue=found,
-        item=chosen,
-        annotator=who,
-        keys=labels.KEYS[found.unit],
-        question=labels.QUESTIONS[found.unit],
-        done=len(done),
-        total=len(open_ones),
-        chosen=(before[0] or []) if before else [],
-        last=last[-1] if last else None,
+        {
+            "queue": found,
+            "item": chosen,
+            "annotator": who,
+            "keys": labels.KEYS[found.unit],
+            "question": labels.QUESTIONS[found.unit],
+            "done": len(done),
+            "total": len(open_ones),
+            "chosen": (before[0] or []) if before else [],
+            "last": last[-1] if last else None,
+        },
     )
 
 
@@ -98,7 +101,7 @@ def answer(asked: Asked) -> Response:
     given = None if form.get("skip") else asked.lists.get("label", [])
     labels.save(asked.store, chosen, who, given)
     asked.did("skipped" if given is None else "labelled", session=chosen.session)
-    return RedirectResponse(link("/label/item", queue=found.head.id, annotator=who), 303)
+    return RedirectResponse(link("/label/item", {"queue": found.head.id, "annotator": who}), 303)
 
 
 def agreement(asked: Asked) -> Response:
@@ -110,7 +113,9 @@ def agreement(asked: Asked) -> Response:
     differ = [d for d in differ if may.allows(d.item.session)]
     for one in differ[:100]:
         asked.site.saw(asked, one.item.session)
-    return asked.page("label_agreement.html", queue=found, pairs=pairs, differ=differ[:100], n=len(differ))
+    return asked.page(
+        "label_agreement.html", {"queue": found, "pairs": pairs, "differ": differ[:100], "n": len(differ)}
+    )
 
 
 def download(asked: Asked) -> Response:

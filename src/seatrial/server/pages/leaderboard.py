@@ -62,7 +62,9 @@ def leaderboard(asked: Asked) -> Response:
     heads = asked.store.results("rank")
     found = chosen(asked)
     if found is None:
-        return asked.page("empty_leaderboard.html", sessions=snapshot.frame.height, data_version=snapshot.data_version)
+        return asked.page(
+            "empty_leaderboard.html", {"sessions": snapshot.frame.height, "data_version": snapshot.data_version}
+        )
     ranking = found.part
     rows = answer.ordered(ranking)
     pairs = [
@@ -71,24 +73,26 @@ def leaderboard(asked: Asked) -> Response:
     plan = [s for s in chapters.ranking(ranking) if s.key not in ("verdict", "models")]
     return asked.page(
         "leaderboard.html",
-        found=found,
-        heads=heads,
-        ranking=ranking,
-        rows=rows,
-        pairs=pairs,
-        sentences=answer.summary(ranking),
-        notes=answer.reasons(ranking, rows),
-        forest=answer.forest(ranking, rows) if any(m.net_improvement for m in rows) else None,
-        verdict=answer.verdict(ranking),
-        verdict_name=words.VERDICT_NAME[ranking.design.verdict],
-        verdict_means=words.VERDICT_MEANS[ranking.design.verdict],
-        caveats=[words.sentence(text) for text in ranking.design.caveats],
-        unit=words.outcome_unit(ranking),
-        outcome=words.signal_name(ranking.outcome),
-        more=plan,
-        data_version=snapshot.data_version,
-        old=found.head.data_version not in (None, snapshot.data_version),
-        value=movers.value,
+        {
+            "found": found,
+            "heads": heads,
+            "ranking": ranking,
+            "rows": rows,
+            "pairs": pairs,
+            "sentences": answer.summary(ranking),
+            "notes": answer.reasons(ranking, rows),
+            "forest": answer.forest(ranking, rows) if any(m.net_improvement for m in rows) else None,
+            "verdict": answer.verdict(ranking),
+            "verdict_name": words.VERDICT_NAME[ranking.design.verdict],
+            "verdict_means": words.VERDICT_MEANS[ranking.design.verdict],
+            "caveats": [words.sentence(text) for text in ranking.design.caveats],
+            "unit": words.outcome_unit(ranking),
+            "outcome": words.signal_name(ranking.outcome),
+            "more": plan,
+            "data_version": snapshot.data_version,
+            "old": found.head.data_version not in (None, snapshot.data_version),
+            "value": movers.value,
+        },
     )
 
 
@@ -131,21 +135,23 @@ def why(asked: Asked) -> Response:
         asked.site.saw(asked, session)
     return asked.page(
         "why.html",
-        found=found,
-        mine=mine,
-        other=other,
-        others=others,
-        measured=measured,
-        key=key,
-        mover=next((m for m in measured if m.key == key), None),
-        seen=seen,
-        sentences=sentences,
-        unit=words.outcome_unit(found.part),
-        outcome=words.signal_name(found.part.outcome),
-        baseline=words.baseline(found.part),
-        value=movers.value,
-        data_version=snapshot.data_version,
-        causal=words.is_causal(found.part),
+        {
+            "found": found,
+            "mine": mine,
+            "other": other,
+            "others": others,
+            "measured": measured,
+            "key": key,
+            "mover": next((m for m in measured if m.key == key), None),
+            "seen": seen,
+            "sentences": sentences,
+            "unit": words.outcome_unit(found.part),
+            "outcome": words.signal_name(found.part.outcome),
+            "baseline": words.baseline(found.part),
+            "value": movers.value,
+            "data_version": snapshot.data_version,
+            "causal": words.is_causal(found.part),
+        },
     )
 
 

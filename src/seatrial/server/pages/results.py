@@ -74,7 +74,7 @@ def _page(place: Place) -> Handler:
         heads = of_kinds(asked, place.kinds)
         head = stored.choose(heads, asked.text("result"))
         if head is None:
-            return asked.page("results.html", place=place, heads=heads, head=None)
+            return asked.page("results.html", {"place": place, "heads": heads, "head": None})
         result = stored.read(asked.store, head)
         more: tuple[Section, ...] = ()
         if place.path == "/drift":
@@ -82,12 +82,14 @@ def _page(place: Place) -> Handler:
             more = () if over is None else (over,)
         return asked.page(
             "results.html",
-            place=place,
-            heads=heads,
-            head=head,
-            parts=(*shown.sections(result), *more),
-            warnings=_warnings(result.envelope),
-            data_version=head.data_version or "",
+            {
+                "place": place,
+                "heads": heads,
+                "head": head,
+                "parts": (*shown.sections(result), *more),
+                "warnings": _warnings(result.envelope),
+                "data_version": head.data_version or "",
+            },
         )
 
     return show
@@ -110,12 +112,14 @@ def result(asked: Asked) -> Response:
         parts, problem = (), error.message
     return asked.page(
         "result.html",
-        head=head,
-        place=place,
-        parts=parts,
-        problem=problem,
-        warnings=_warnings(kept.envelope),
-        traces=_traces(kept),
+        {
+            "head": head,
+            "place": place,
+            "parts": parts,
+            "problem": problem,
+            "warnings": _warnings(kept.envelope),
+            "traces": _traces(kept),
+        },
     )
 
 

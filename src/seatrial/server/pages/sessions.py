@@ -85,19 +85,21 @@ def listing(asked: Asked) -> Response:
     pages = max(1, -(-found.total // PER_PAGE))
     return asked.page(
         "sessions.html",
-        snapshot=snapshot,
-        query=query,
-        found=found,
-        page=page,
-        pages=pages,
-        per_page=PER_PAGE,
-        orders=ORDERS,
-        facet_names=FACET_NAMES,
-        sign_names=SIGN_NAMES,
-        text=text,
-        searched=searched,
-        same=[(k, v) for k, v in asked.request.query_params.multi_items() if k not in ("page", "after")],
-        data_version=snapshot.data_version,
+        {
+            "snapshot": snapshot,
+            "query": query,
+            "found": found,
+            "page": page,
+            "pages": pages,
+            "per_page": PER_PAGE,
+            "orders": ORDERS,
+            "facet_names": FACET_NAMES,
+            "sign_names": SIGN_NAMES,
+            "text": text,
+            "searched": searched,
+            "same": [(k, v) for k, v in asked.request.query_params.multi_items() if k not in ("page", "after")],
+            "data_version": snapshot.data_version,
+        },
     )
 
 
@@ -164,23 +166,25 @@ def session(asked: Asked) -> Response:
     fates = {f: sum(s.fate == f for s in shown.signals) for f in ("kept", "merged", "dropped")}
     return asked.page(
         "session.html",
-        id=ident,
-        trace=shown.trace,
-        row=snapshot.row(ident),
-        signals=shown.signals,
-        fates=fates,
-        chunks=chunks,
-        first=first,
-        views=shown.window(first, min(first + CHUNK, total)),
-        total=total,
-        target=shown.trace.steps[at].index if wanted and total else None,
-        last_index=shown.trace.steps[-1].index if total else 0,
-        chunk=CHUNK,
-        piece=PIECE,
-        overview=shown.overview(),
-        children=_children(snapshot, ident),
-        extracted=bool(shown.signals) or _was_extracted(asked.store, ident),
-        data_version=snapshot.data_version,
+        {
+            "id": ident,
+            "trace": shown.trace,
+            "row": snapshot.row(ident),
+            "signals": shown.signals,
+            "fates": fates,
+            "chunks": chunks,
+            "first": first,
+            "views": shown.window(first, min(first + CHUNK, total)),
+            "total": total,
+            "target": shown.trace.steps[at].index if wanted and total else None,
+            "last_index": shown.trace.steps[-1].index if total else 0,
+            "chunk": CHUNK,
+            "piece": PIECE,
+            "overview": shown.overview(),
+            "children": _children(snapshot, ident),
+            "extracted": bool(shown.signals) or _was_extracted(asked.store, ident),
+            "data_version": snapshot.data_version,
+        },
     )
 
 
@@ -201,7 +205,7 @@ def steps(asked: Asked) -> Response:
     shown = asked.site.sessions.get(ident)
     first = asked.number("from", 0)
     last = min(asked.number("to", first + CHUNK), first + 4 * CHUNK, len(shown.trace.steps))
-    return asked.page("_steps.html", id=ident, views=shown.window(first, last), piece=PIECE, target=None)
+    return asked.page("_steps.html", {"id": ident, "views": shown.window(first, last), "piece": PIECE, "target": None})
 
 
 def text(asked: Asked) -> Response:
@@ -224,7 +228,17 @@ def text(asked: Asked) -> Response:
         answer.headers["x-next"] = str(after if after < len(body) else "")
         return answer
     return asked.page(
-        "text.html", id=ident, step=index, field=field, piece=piece, at=at, after=after, total=len(body), size_of=PIECE
+        "text.html",
+        {
+            "id": ident,
+            "step": index,
+            "field": field,
+            "piece": piece,
+            "at": at,
+            "after": after,
+            "total": len(body),
+            "size_of": PIECE,
+        },
     )
 
 

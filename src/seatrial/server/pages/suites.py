@@ -35,7 +35,9 @@ def suites(asked: Asked) -> Response:
         held = asked.store.result(head.id).envelope.get("result")
         verdict = str(held.get("verdict", "")) if isinstance(held, dict) else ""
         lines.append(GateLine(id=head.id, kind=head.kind, name=head.name, time=head.time, verdict=verdict))
-    return asked.page("suites.html", runs=every, chosen=[r.run for r in chosen], parts=parts, lines=lines, most=MOST)
+    return asked.page(
+        "suites.html", {"runs": every, "chosen": [r.run for r in chosen], "parts": parts, "lines": lines, "most": MOST}
+    )
 
 
 def run(asked: Asked) -> Response:
@@ -47,9 +49,9 @@ def run(asked: Asked) -> Response:
     may = asked.site.index.current().may
     parts = [s for s in (stored_runs.curves([found]), stored_runs.metrics(asked.store, [found])) if s is not None]
     return asked.page(
-        "run.html", run=found, tasks=stored_runs.tasks_of(asked.store, found.run, may), parts=parts,
-        others=[r for r in stored_runs.runs(asked.store) if r.run != found.run and r.suite == found.suite],
-    )  # fmt: skip
+        "run.html", {"run": found, "tasks": stored_runs.tasks_of(asked.store, found.run, may), "parts": parts,
+        "others": [r for r in stored_runs.runs(asked.store) if r.run != found.run and r.suite == found.suite],
+    })  # fmt: skip
 
 
 def compare(asked: Asked) -> Response:
@@ -71,7 +73,7 @@ def compare(asked: Asked) -> Response:
         arguments = ["gate", f"--baseline={baseline}", f"--candidate={candidate}"]
     asked.did("started", about=title)
     job = asked.site.jobs.start(title, arguments, asked.who.name)
-    return asked.back("/jobs", started=job.id)
+    return asked.back("/jobs", {"started": job.id})
 
 
 PAGES = (

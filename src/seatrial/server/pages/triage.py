@@ -101,16 +101,18 @@ def triage(asked: Asked) -> Response:
         asked.site.saw(asked, session)
     return asked.page(
         "triage.html",
-        items=part,
-        quotes=quotes,
-        total=len(chosen),
-        page=page,
-        pages=max(1, -(-len(chosen) // PER_PAGE)),
-        state=state,
-        counts=counts,
-        looked=looked,
-        drafts=drafts(asked.site.suite),
-        suite=str(asked.site.suite),
+        {
+            "items": part,
+            "quotes": quotes,
+            "total": len(chosen),
+            "page": page,
+            "pages": max(1, -(-len(chosen) // PER_PAGE)),
+            "state": state,
+            "counts": counts,
+            "looked": looked,
+            "drafts": drafts(asked.site.suite),
+            "suite": str(asked.site.suite),
+        },
     )
 
 
@@ -143,7 +145,7 @@ def draft(asked: Asked) -> Response:
     made = _run(asked, f"Draft a task from {session[:12]}", arguments)
     asked.did("drafted", session=session)
     found = made.get("drafts") or [{}]
-    return asked.back("/triage/draft", task=str(found[0].get("id", "")))
+    return asked.back("/triage/draft", {"task": str(found[0].get("id", ""))})
 
 
 def show_draft(asked: Asked) -> Response:
@@ -155,11 +157,13 @@ def show_draft(asked: Asked) -> Response:
     session = task.extra.get("from_session")
     return asked.page(
         "draft.html",
-        task=task,
-        parts=(growth.draft(task),),
-        session=session if isinstance(session, str) else None,
-        judged=task.check_final is not None or task.rubric is not None,
-        suite=str(asked.site.suite),
+        {
+            "task": task,
+            "parts": (growth.draft(task),),
+            "session": session if isinstance(session, str) else None,
+            "judged": task.check_final is not None or task.rubric is not None,
+            "suite": str(asked.site.suite),
+        },
     )
 
 
@@ -170,7 +174,7 @@ def approve(asked: Asked) -> Response:
     arguments = ["task", "approve", f"--by={asked.who.name}", *([f"--rubric={rubric}"] if rubric else [])]
     _run(asked, f"Approve {task[:40]}", [*arguments, "--", str(asked.site.suite), task])
     asked.did("approved", about=task[:80])
-    return asked.back("/triage", state="task")
+    return asked.back("/triage", {"state": "task"})
 
 
 def _run(asked: Asked, title: str, arguments: list[str]) -> dict[str, Any]:
