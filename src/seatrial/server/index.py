@@ -6,10 +6,12 @@ the next one is built.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import polars as pl
@@ -18,10 +20,14 @@ from seatrial.errors import InputError, SeatrialError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, OUTCOMES_TABLE, SESSIONS, SIGNALS
 from seatrial.store import Permission, Store, permission
 
+T = TypeVar("T")
+
 LARGE = 20_000
 """Sessions from which on a frame is built beside the requests that want it."""
 
 _STATE_S = 0.5
+_WORDS = 8
+_MOST_DERIVED = 64
 _SESSION = (
     "session", "arm", "agent", "task", "task_type", "suite", "user", "parent", "start", "steps", "tool_calls",
     "tool_errors", "human_turns", "cost_usd", "input_tokens", "output_tokens", "outcome_status", "outcome_score",
@@ -59,6 +65,14 @@ ORDERS: Mapping[Order, str] = {
 }
 
 
+_BY: Mapping[Order, pl.Expr] = {
+    "errors": pl.col("tool_errors"),
+    "complaints": pl.col("n_complaint") + pl.col("n_correction"),
+    "longest": pl.col("steps"),
+    "cost": pl.col("cost_usd"),
+}
+
+
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for: words (in ids, tasks and people's pseudonyms), facet values, signs, and an order."""
 
@@ -80,7 +94,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built."""
+    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built. `orders`
+    and `found` remember the rows in an order, and where the last few words stand."""
 
     data_version: str
     frame: pl.DataFrame
@@ -88,6 +103,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     withheld: int
     built_s: float
     stale: bool = False
+    orders: dict[Order, pl.Series] = {}
+    found: dict[str, pl.Series] = {}
 
     def find(self, query: Query, offset: int, limit: int) -> Found:
         """A page of what a query finds."""
@@ -101,14 +118,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         wide = _both(self.frame, [m for other, m in masks.items() if other != "agents"])
         below = int((self.frame["parent"].is_not_null() & wide).sum())
         n = int(wide.sum())
-        at = _ordered(self.frame, every, query.order)
+        at = self._ordered(every, query.order)
         rows = self.frame[at.slice(offset, limit)].to_dicts()
         agents = {"main": n - below, "sub": below, "all": n}
         return Found(rows=rows, total=len(at), facets=facets, signs=signs, agents=agents)
 
     def ids(self, query: Query) -> list[str]:
         """Every session that a query finds, in its order."""
-        at = _ordered(self.frame, _both(self.frame, self._masks(query).values()), query.order)
+        at = self._ordered(_both(self.frame, self._masks(query).values()), query.order)
         return self.frame["session"].gather(at).to_list()
 
     def row(self, session: str) -> dict[str, object] | None:
@@ -116,13 +133,35 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         found = self.frame.filter(pl.col("session") == session)
         return found.row(0, named=True) if found.height else None
 
+    def _words(self, words: str) -> pl.Series:
+        mask = self.found.get(words)
+        if mask is None:
+            places = [pl.col(c).str.contains(words, literal=True) for c in ("session", "task", "user", "suite")]
+            mask = _mask(self.frame, pl.any_horizontal(*(p.fill_null(False) for p in places)))
+            if len(self.found) >= _WORDS:
+                self.found.clear()
+            self.found[words] = mask
+        return mask
+
+    def _ordered(self, hit: pl.Series, order: Order) -> pl.Series:
+        """Positions of the rows that are hit, in order. The frame itself stands newest first; another order of all
+        rows is found once."""
+        if order == "newest":
+            return hit.arg_true()
+        if order == "oldest":
+            return hit.arg_true().reverse()
+        every = self.orders.get(order)
+        if every is None:
+            ranked = pl.arg_sort_by(_BY[order], descending=True, nulls_last=True, maintain_order=True)
+            every = self.orders[order] = self.frame.select(ranked.alias("at"))["at"]
+        return every.filter(hit.gather(every))
+
     def _masks(self, query: Query) -> dict[str, pl.Series]:
         frame = self.frame
         masks: dict[str, pl.Series] = {}
         words = query.words.strip()
         if words:
-            places = [pl.col(c).str.contains(words, literal=True) for c in ("session", "task", "user", "suite")]
-            masks["words"] = _mask(frame, pl.any_horizontal(*(p.fill_null(False) for p in places)))
+            masks["words"] = self._words(words)
         for name, column in FACETS.items():
             if query.facets.get(name):
                 masks[name] = _mask(frame, pl.col(column).cast(pl.String).is_in(query.facets[name]))
@@ -144,6 +183,7 @@ class Index:
         self._guard = threading.Lock()
         self._building = threading.Lock()
         self._kept: tuple[tuple[object, ...], Snapshot] | None = None
+        self._derived: OrderedDict[Hashable, tuple[tuple[object, ...], Any]] = OrderedDict()
         self._checked = 0.0
 
     def current(self) -> Snapshot:
@@ -167,6 +207,33 @@ class Index:
                 self._keep(state)
         assert self._kept is not None
         return self._kept[1]
+
+    def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[Snapshot], T]) -> T:
+        """What `make` gives for the sessions and some other tables, made once for each state of them.
+
+        The last few are kept, so what is made is small, or bounded.
+        """
+        snapshot = self.current()
+        head = self._store.versions.head()
+        state = (snapshot.data_version, *(head.tables.get(table) for table in tables), head.erased)
+        with self._guard:
+            kept = self._derived.get(name)
+            if kept is not None and kept[0] == state:
+                self._derived.move_to_end(name)
+                made: T = kept[1]
+                return made
+        made = make(snapshot)
+        with self._guard:
+            self._derived[name] = (state, made)
+            self._derived.move_to_end(name)
+            while len(self._derived) > _MOST_DERIVED:
+                self._derived.popitem(last=False)
+        return made
+
+    def warm(self) -> None:
+        """Build the first snapshot, so that the first visitor need not wait for all of it. Damage is met by them."""
+        with contextlib.suppress(SeatrialError):
+            self.current()
 
     def shown(self, session: str) -> None:
         """Make sure that a session, or an attempt, is here and may be shown.
@@ -251,22 +318,6 @@ def _counts(values: pl.Series, chosen: list[str], most: int = 12) -> list[tuple[
     rows = [(str(v), int(n), str(v) in chosen) for v, n in counted.head(2000).iter_rows() if n]
     kept = rows[:most] + [r for r in rows[most:] if r[2]]
     return kept + [(value, 0, True) for value in chosen if value not in {r[0] for r in rows}]
-
-
-def _ordered(frame: pl.DataFrame, hit: pl.Series, order: Order) -> pl.Series:
-    """Positions of the rows that are hit, in order. The frame itself stands newest first."""
-    at = hit.arg_true()
-    if order == "newest":
-        return at
-    if order == "oldest":
-        return at.reverse()
-    by = {
-        "errors": frame["tool_errors"],
-        "complaints": frame["n_complaint"] + frame["n_correction"],
-        "longest": frame["steps"],
-        "cost": frame["cost_usd"],
-    }[order]
-    return at.gather(by.gather(at).arg_sort(descending=True, nulls_last=True))
 
 
 def signals_of(store: Store, session: str) -> list[dict[str, object]]:

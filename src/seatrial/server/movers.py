@@ -41,6 +41,9 @@ _DIMENSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "corrective_responsiveness": ("Quick to take a correction", ("correction",)),
 }
 
+TABLES = (OUTCOMES_TABLE.name, SIGNALS.name, CALLS.name)
+"""What `behind` reads."""
+
 _LOW: dict[str, pl.Expr] = {
     **{n: pl.col(n) < 1.0 for n in ("confirmed_success", "praise_over_complaint", "steerability")},
     **{n: pl.col(n) < 1.0 for n in ("command_recovery", "no_tool_hallucination")},
@@ -122,7 +125,8 @@ class Sentence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Behind(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions behind one measure of one model: how many speak of it, of how many, with sentences."""
+    """Sessions behind one measure of one model: how many speak of it, of how many, with sentences. `sessions` names
+    the newest of them."""
 
     n: int
     of: int
@@ -132,6 +136,7 @@ class Behind(msgspec.Struct, frozen=True, kw_only=True):
 
 _AROUND = 110
 _READING_S = 0.8
+_NAMED = 2000
 
 
 def in_context(store: Store, sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -178,13 +183,13 @@ def behind(
     if snapshot.may.denied:
         rows = rows.filter(~pl.col("session").is_in(pl.Series(list(snapshot.may.denied)).implode()))
     hit = rows.filter("hit").sort("start", descending=True, nulls_last=True)
-    sessions = hit["session"].to_list()
+    sessions = hit["session"].head(_NAMED).to_list()
     return Behind(n=hit.height, of=rows.height, sentences=_sentences(store, sessions, key, most), sessions=sessions)
 
 
 def _sentences(store: Store, sessions: list[str], key: str, most: int) -> list[Sentence]:
     if key == "no_tool_hallucination":
-        some = pl.Series(sessions[:2000], dtype=pl.String).implode()
+        some = pl.Series(sessions[:_NAMED], dtype=pl.String).implode()
         calls = store.table(CALLS.name, ordered=False).filter(pl.col("session").is_in(some) & pl.col("hallucinated"))
         rows = calls.select("session", "step", "tool").head(most).collect()
         return [
@@ -196,7 +201,7 @@ def _sentences(store: Store, sessions: list[str], key: str, most: int) -> list[S
 
 def sentences_of(store: Store, sessions: Sequence[str], kinds: Sequence[str], most: int) -> list[Sentence]:
     """The surest evidence of some kinds in some sessions: one piece of each first, then the rest."""
-    some = pl.Series(sessions[:2000], dtype=pl.String).implode()
+    some = pl.Series(sessions[:_NAMED], dtype=pl.String).implode()
     signals = store.table(SIGNALS.name, ordered=False).filter(
         pl.col("session").is_in(some) & pl.col("dropped_by").is_null() & pl.col("kind").is_in(list(kinds))
     )

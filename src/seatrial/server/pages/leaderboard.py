@@ -100,18 +100,24 @@ def _pair(asked: Asked, found: Chosen, above: ModelRow, below: ModelRow) -> Pair
     against = movers.against(movers.movers(below, above))
     sentence = None
     if against:
-        snapshot = asked.site.index.current()
         for mover in against:
-            seen = movers.behind(
-                asked.store, snapshot, found.whole, below.model, mover.key, task_type=found.task_type, most=1
-            )
+            seen = _behind(asked, found, below.model, mover.key)
             if seen.sentences:
-                sentence = movers.in_context(asked.store, seen.sentences)[0]
+                sentence = movers.in_context(asked.store, seen.sentences[:1])[0]
                 break
     apart = above.rank is not None and below.rank is not None and above.rank.high < below.rank.low
     if sentence is not None:
         asked.site.saw(asked, sentence.session)
     return Pair(above=above, below=below, against=against, sentence=sentence, apart=apart)
+
+
+def _behind(asked: Asked, found: Chosen, model: str, key: str) -> movers.Behind:
+    store, whole, part = asked.store, found.whole, found.task_type
+    return asked.site.index.derived(
+        ("behind", found.head.id, model, key, part),
+        movers.TABLES,
+        lambda snapshot: movers.behind(store, snapshot, whole, model, key, task_type=part),
+    )
 
 
 def why(asked: Asked) -> Response:
@@ -129,7 +135,7 @@ def why(asked: Asked) -> Response:
     key = asked.text("measure") or next((m.key for m in movers.against(measured, 1)), "")
     key = key or (measured[0].key if measured else "any_complaint")
     snapshot = asked.site.index.current()
-    seen = movers.behind(asked.store, snapshot, found.whole, model, key, task_type=found.task_type)
+    seen = _behind(asked, found, model, key)
     sentences = movers.in_context(asked.store, seen.sentences)
     for session in dict.fromkeys(s.session for s in sentences):
         asked.site.saw(asked, session)

@@ -14,14 +14,13 @@ from starlette.responses import Response
 from seatrial.canon import content_hash
 from seatrial.errors import InfrastructureError, InputError, UsageError
 from seatrial.records import Task
-from seatrial.records.tables import OUTCOMES_TABLE, SIGNALS, TRIAGE
+from seatrial.records.tables import OUTCOMES_TABLE, TRIAGE
 from seatrial.report.chapters import growth
-from seatrial.server import movers
+from seatrial.server import movers, waiting
 from seatrial.server.site import Asked, Page
+from seatrial.server.waiting import BAD
 from seatrial.server.words import KINDS
 
-BAD = ("correction", "complaint", "escalation", "abandonment", "retry_request")
-FAILED = ("failed", "error_agent", "timeout")
 STATES = ("new", "task", "dismissed")
 PER_PAGE = 50
 _WAIT_S = 40.0
@@ -41,59 +40,42 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     incident: bool
 
 
-def items(asked: Asked) -> tuple[list[Item], bool]:
-    """All of them, worst first; and whether sessions have been looked through at all."""
-    snapshot = asked.site.index.current()
-    store = asked.store
-    decided = {r["session"]: r for r in store.table(TRIAGE.name, ordered=False).collect().iter_rows(named=True)}
-    said = store.table(SIGNALS.name, ordered=False).filter(
-        pl.col("dropped_by").is_null() & pl.col("kind").is_in(list(BAD))
-    )
-    why: dict[str, dict[str, int]] = {}
-    for session, kind, n in said.select("session", "kind").collect().group_by("session", "kind").len().iter_rows():
-        why.setdefault(session, {})[kind] = n
-    facts = snapshot.frame.filter(pl.col("parent").is_null()).select("session", "arm", "start", "outcome_status")
-    wanted = list({*why, *decided})
-    here = facts.filter(
-        pl.col("session").is_in(pl.Series(wanted, dtype=pl.String).implode())
-        | pl.col("outcome_status").cast(pl.String).is_in(list(FAILED))
-    )
-    out = []
-    for session, model, start, status in here.iter_rows():
-        against = {KINDS.get(k, k): n for k, n in sorted(why.get(session, {}).items())}
-        if status in FAILED:
-            against[str(status).replace("_", " ")] = 1
-        out.append(_item(session, decided.pop(session, None), against, model, start))
-    out += [_item(s, row, {}, None, row["time"]) for s, row in decided.items() if row["kind"] == "incident"]
-    out.sort(key=lambda i: (-sum(i.why.values()), -(i.time or 0.0), i.session))
-    looked = store.table(OUTCOMES_TABLE.name, ordered=False).select("session").head(1).collect().height > 0
-    return out, looked
+def board(asked: Asked) -> pl.DataFrame:
+    """What there is to decide on, and what was decided, worst first."""
+    index, store = asked.site.index, asked.store
+    return index.derived("triage", waiting.TABLES, lambda snapshot: waiting.board(store, snapshot))
 
 
-def _item(session: str, row: dict[str, Any] | None, why: dict[str, int], model: str | None, at: float | None) -> Item:
-    incident = session.startswith("incident-")
+def _item(row: dict[str, Any]) -> Item:
+    why = {KINDS.get(kind, kind): row[kind] for kind in sorted(BAD) if row[kind]}
+    if row["status"] is not None:
+        why[row["status"].replace("_", " ")] = 1
+    if row["incident"]:
+        why["incident"] = 1
     return Item(
-        session=session,
-        state="new" if row is None else row["state"],
-        why=why or ({"incident": 1} if incident else {}),
-        reason=None if row is None else row["reason"],
-        task=None if row is None else row["task"],
-        by=None if row is None else row["by"],
-        model=model,
-        time=at,
-        incident=incident,
+        session=row["session"],
+        state=row["state"],
+        why=why,
+        reason=row["reason"],
+        task=row["task"],
+        by=row["by"],
+        model=row["arm"],
+        time=row["start"],
+        incident=row["incident"],
     )
 
 
 def triage(asked: Asked) -> Response:
     """The list."""
-    every, looked = items(asked)
+    every = board(asked)
+    looked = asked.store.table(OUTCOMES_TABLE.name, ordered=False).select("session").head(1).collect().height > 0
     state = asked.text("state", "new")
     state = state if state in STATES else "new"
     page = asked.number("page", 1, least=1)
-    chosen = [i for i in every if i.state == state]
-    counts = {s: sum(i.state == s for i in every) for s in STATES}
-    part = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
+    there = dict(every["state"].value_counts().iter_rows())
+    counts = {s: there.get(s, 0) for s in STATES}
+    chosen = every.filter(pl.col("state") == state).slice((page - 1) * PER_PAGE, PER_PAGE)
+    part = [_item(row) for row in chosen.iter_rows(named=True)]
     named = [i.session for i in part if not i.incident]
     said = movers.sentences_of(asked.store, named, BAD, len(named))
     quotes = {s.session: s for s in movers.in_context(asked.store, said)}
@@ -104,9 +86,9 @@ def triage(asked: Asked) -> Response:
         {
             "items": part,
             "quotes": quotes,
-            "total": len(chosen),
+            "total": counts[state],
             "page": page,
-            "pages": max(1, -(-len(chosen) // PER_PAGE)),
+            "pages": max(1, -(-counts[state] // PER_PAGE)),
             "state": state,
             "counts": counts,
             "looked": looked,
@@ -212,11 +194,10 @@ def dismiss(asked: Asked) -> Response:
     session, reason = asked.form.get("session", ""), asked.form.get("reason", "").strip()
     if not reason:
         raise UsageError("a dismissal needs a reason")
-    every, _ = items(asked)
-    found = next((i for i in every if i.session == session), None)
-    if found is None:
+    found = board(asked).filter(pl.col("session") == session)
+    if not found.height:
         raise InputError("there is no such session or incident")
-    _decide(asked, session, "dismissed", reason[:2000], incident=found.incident)
+    _decide(asked, session, "dismissed", reason[:2000], incident=found["incident"][0])
     asked.did("dismissed", session=session)
     return asked.back("/triage")
 
