@@ -94,8 +94,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built. `orders`
-    and `found` remember the rows in an order, and where the last few words stand."""
+    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built.
+    `orders` and `found` remember the rows in an order, and where the last few words stand."""
 
     data_version: str
     frame: pl.DataFrame
