@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -52,6 +53,7 @@ def make(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         ready()
+        threading.Thread(target=site.index.warm, name="index", daemon=True).start()
         yield
         await anyio.to_thread.run_sync(jobs.close)
         if receiver is not None:
