@@ -24,18 +24,16 @@ from typing import Any
 import msgspec
 
 from seatrial.errors import UsageError
-from seatrial.records.protocols import Detector, Reader
+from seatrial.records.protocols import Detector, Dimension, Reader
 
 GROUPS: dict[str, type | None] = {
     "seatrial.readers": Reader,
     "seatrial.detectors": Detector,
     "seatrial.checks": None,
-    "seatrial.dimensions": None,
-    "seatrial.worlds": None,
-    "seatrial.agents": None,
-    "seatrial.judges": None,
+    "seatrial.dimensions": Dimension,
 }
-"""Entry-point groups, with the Protocol that is checked when one is loaded (None: the room that uses it checks)."""
+"""Entry-point groups, with the Protocol that is checked when one is loaded (None: the room that uses it checks). Worlds
+and agents are named by reference (`named`), judges by their specification: they need no group."""
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from seatrial import plugins
 from seatrial.dimensions.audit import Audit
 from seatrial.dimensions.completion import Completion
 from seatrial.dimensions.fidelity import Fidelity
@@ -13,5 +14,12 @@ from seatrial.records.protocols import Dimension
 
 
 def dimensions() -> tuple[Dimension, ...]:
-    """D1 to D7 with their usual options."""
-    return (Completion(), Fidelity(), Reproducibility(), Repair(), ReplayIntegrity(), Gates(), Audit())
+    """D1 to D7 with their usual options, then those of other packages in name order; a name that is taken is left
+    out."""
+    own: tuple[Dimension, ...] = (
+        Completion(), Fidelity(), Reproducibility(), Repair(), ReplayIntegrity(), Gates(), Audit()
+    )  # fmt: skip
+    found = {d.name: d for d in own}
+    for plugin in plugins.plugins("seatrial.dimensions").found:
+        found.setdefault(plugin.value.name, plugin.value)
+    return tuple(found.values())

@@ -117,5 +117,5 @@ def installation() -> dict[str, Any]:
         "python": platform.python_version(),
         "readers": readers,
         "extras": extras,
-        "warnings": [str(broken) for broken in plugins.plugins("seatrial.readers").broken],
+        "warnings": [str(broken) for group in plugins.GROUPS for broken in plugins.plugins(group).broken],
     }

@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 
+from seatrial import plugins
 from seatrial.records import CallFact, CorrectionFact, Episode, Signal, SignalKind, Span, Trace
 from seatrial.signals import behaviour, commands, denoise, difficulty, episodes, language, task_type, turns
 from seatrial.signals.settings import SignalSettings
@@ -46,7 +47,7 @@ def versions() -> dict[str, str]:
         "episodes": episodes.VERSION,
         "task_type": task_type.VERSION,
         "difficulty": difficulty.VERSION,
-    }
+    } | {p.name: str(p.value.version) for p in plugins.plugins("seatrial.detectors").found}
 
 
 def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
@@ -59,6 +60,8 @@ def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
     found.extend(behaviour.transfers(trace, tools.calls, settings))
     found.extend(behaviour.abandonment(trace, talk, settings))
     found.extend(behaviour.feedback(trace))
+    for plugin in plugins.plugins("seatrial.detectors").found:
+        found.extend(plugin.value.detect(trace))
     unhappy = frozenset(
         s.step
         for s in found
