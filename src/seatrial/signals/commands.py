@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from seatrial.records import CallFact, ErrorCause, Signal, Span, Step, ToolCall, ToolResult, Trace
-from seatrial.signals import faults, shell
+from seatrial.signals import faults, looks, shell
+from seatrial.signals.calls import Read, command_text, intent, read
 
 NAME = "commands"
 VERSION = "3"
@@ -22,18 +23,13 @@ UNRECORDED = "not recorded"
 _READ = 4_000
 """Characters of a result's head and tail that are read. Tools put their error message at either end."""
 
-_COMMAND_TOOL = re.compile(
-    r"bash|shell|terminal|exec|run_?command|run_?cmd|command_?line|powershell|console|python|ipython|jupyter|script"
-    r"|run_code|code_interpreter|sandbox",
-    re.IGNORECASE,
-)
 _FILE_TOOL = re.compile(
     r"read|view|open|cat|grep|glob|search|find|list|fetch|browse|ls\b|web|get_?file|show|snapshot|notebook|image"
     r"|resource|diff|log",
     re.IGNORECASE,
 )
-_COMMAND_KEYS = ("command", "cmd", "script", "code", "input", "commands")
-_TARGET_KEYS = ("file_path", "path", "filename", "notebook_path", "file", "url", "target_file", "absolute_path")
+_DECLARES = frozenset("eEfF{")
+"""What a body that declares an error begins with."""
 _EXIT_TEXT = re.compile(r"\A\s*(?:Error: )?(?:Exit code|exit status|exited with code)[:\s]+(\d{1,3})\b", re.IGNORECASE)
 
 
@@ -48,9 +44,7 @@ class Finding(NamedTuple):
     abnormal: bool = False
 
 
-@lru_cache(maxsize=1024)
-def _runs_commands(name: str) -> bool:
-    return _COMMAND_TOOL.search(name) is not None
+_NOTHING = Finding(None, 0.0, "")
 
 
 @lru_cache(maxsize=1024)
@@ -58,64 +52,64 @@ def _reads_files(name: str) -> bool:
     return _FILE_TOOL.search(name) is not None
 
 
-def command_text(call: ToolCall) -> str | None:
-    """The command line of a command-like tool call, None for other tools."""
-    if not _runs_commands(call.name):
-        return None
-    for key in _COMMAND_KEYS:
-        value = call.arguments.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-            return _from_argv(value)
-    return call.raw_arguments
+_FAILURES = (
+    faults.REJECTED, faults.INTERRUPTED, faults.SIBLING, faults.TIMEOUT, faults.REMOTE_AHEAD, faults.MISUSE,
+    faults.CONFLICT, *(pattern for _, pattern in faults.ENVIRONMENT),
+)  # fmt: skip
 
 
-def _from_argv(argv: list[Any]) -> str:
-    words = [str(v) for v in argv]
-    if len(words) >= 3 and words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh") and words[1].endswith("c"):
-        return words[2]
-    return " ".join(words)
+@lru_cache(maxsize=1)
+def _failures() -> looks.Look:
+    return looks.Look(_FAILURES)
 
 
-def intent(call: ToolCall, head: str | None) -> str:
-    """What the call was for: tool, then command head or target file."""
-    if head:
-        return f"{call.name}:{head}"
-    for key in _TARGET_KEYS:
-        value = call.arguments.get(key)
-        if isinstance(value, str):
-            return f"{call.name}:{value}"
-    return call.name
+def _possible(text: str) -> frozenset[re.Pattern[str]]:
+    """Those of `_FAILURES` that may occur in a text or in its beginning."""
+    return frozenset(_FAILURES[i] for i in _failures()(looks.plain(text)))
 
 
-def classify(call: ToolCall | None, result: ToolResult, line: shell.Line | None) -> Finding:
+def classify(call: ToolCall | None, result: ToolResult, command: Read | None) -> Finding:
     """Why this result is an error, or None.
 
-    `line` is the parsed command of a command-like tool; None for other tools.
+    `command` is what a command-like tool was given; None for other tools.
     """
-    text = _ends(result.text)
     code = result.exit_code
-    if code is None and line is not None and result.outcome == "error":
+    if result.outcome == "ok" and not code:
+        return _abnormal(call.name if call else "", result, command)
+    text = _ends(result.text)
+    if code is None and command is not None and result.outcome == "error":
         # Only a harness that flags an error writes the code into its text; `echo "exit code: $?"` flags nothing.
         match = _EXIT_TEXT.match(text)
         code = int(match[1]) if match else None
-    name = call.name if call else ""
-    if result.outcome == "rejected" or (result.outcome == "error" and faults.REJECTED.search(text[:600])):
+    failed = result.outcome == "error" or bool(code)
+    may = _possible(text) if failed else frozenset()
+    if result.outcome == "rejected" or (result.outcome == "error" and _holds(faults.REJECTED, text[:600], may)):
         return _at(result, faults.REJECTED, Finding("rejected", 1.0, "the user refused the call"))
-    if result.outcome == "interrupted" or (result.outcome == "error" and faults.INTERRUPTED.search(text[:600])):
+    if result.outcome == "interrupted" or (result.outcome == "error" and _holds(faults.INTERRUPTED, text[:600], may)):
         return _at(result, faults.INTERRUPTED, Finding("interrupted", 1.0, "the call was interrupted"))
-    if result.outcome == "error" or (code is not None and code != 0):
-        return _failed(call, result, line, code, text)
+    if failed:
+        return _failed(call, result, command, code, text, may)
     if result.outcome == "unknown" and call is not None and call.validity == "unknown_tool":
         return Finding("model", 0.95, "the tool does not exist", 0, min(len(result.text), 200))
-    return _abnormal(name, result, line)
+    return _abnormal(call.name if call else "", result, command)
 
 
-def _failed(call: ToolCall | None, result: ToolResult, line: shell.Line | None, code: int | None, text: str) -> Finding:
+def _holds(pattern: re.Pattern[str], text: str, may: frozenset[re.Pattern[str]]) -> bool:
+    return pattern in may and pattern.search(text) is not None
+
+
+def _failed(
+    call: ToolCall | None,
+    result: ToolResult,
+    command: Read | None,
+    code: int | None,
+    text: str,
+    may: frozenset[re.Pattern[str]],
+) -> Finding:
+    line = command.line if command is not None else None
     if hallucinated(call, result):
         return _at(result, faults.HALLUCINATED, Finding("model", 0.95, "the tool does not exist"))
-    if faults.SIBLING.search(text[:400]):
+    if _holds(faults.SIBLING, text[:400], may):
         found = Finding("interrupted", 0.9, "cancelled because a call beside it failed")
         return _at(result, faults.SIBLING, found)
     if code in faults.SIGNALS and line is not None:
@@ -123,32 +117,32 @@ def _failed(call: ToolCall | None, result: ToolResult, line: shell.Line | None, 
             return Finding("benign", 0.8, "exit 141: the reader closed the pipe", 0, min(len(result.text), 120))
         return Finding("interrupted", 0.8, f"exit {code}: stopped by a signal", 0, min(len(result.text), 120))
     if line is not None and code is not None:
-        benign = _benign(line, code, text)
+        benign = _benign(line, code, text, may)
         if benign:
             return Finding("benign", *benign, 0, min(len(result.text), 120))
-    checks = line is not None and any(faults.CHECKERS.search(c.head) for c in line.commands)
+    checks = command is not None and command.checks
     for fault, pattern in faults.ENVIRONMENT:
-        if pattern.search(text) and not (checks and faults.CHECK_FAILED.search(text)):
+        if _holds(pattern, text, may) and not (checks and faults.CHECK_FAILED.search(text)):
             return _at(result, pattern, Finding("environment", 0.8, f"environment fault: {fault}"))
     if call is not None and call.validity == "invalid":
         return Finding("model", 0.9, "arguments that the tool refuses", 0, min(len(result.text), 200))
     shown = "" if code is None else f"exit {code}: "
-    if faults.TIMEOUT.search(text):
+    if _holds(faults.TIMEOUT, text, may):
         return _at(result, faults.TIMEOUT, Finding("unknown", 0.6, f"{shown}ran out of time"))
-    if faults.REMOTE_AHEAD.search(text):
+    if _holds(faults.REMOTE_AHEAD, text, may):
         return _at(result, faults.REMOTE_AHEAD, Finding("unknown", 0.6, f"{shown}the remote had moved on"))
-    if faults.MISUSE.search(text):
+    if _holds(faults.MISUSE, text, may):
         return _at(result, faults.MISUSE, Finding("model", 0.85, f"{shown}the output names an error of the call"))
     if line is not None and code is not None and any(c.program in ("false", "exit") for c in line.deciders):
         return Finding("model", 0.7, f"{shown}the command sets its own failure", 0, min(len(result.text), 120))
     return Finding("unknown", 0.6, f"{shown}no known fault in the output", 0, min(len(result.text), 200))
 
 
-def _benign(line: shell.Line, code: int, text: str) -> tuple[float, str] | None:
+def _benign(line: shell.Line, code: int, text: str, may: frozenset[re.Pattern[str]]) -> tuple[float, str] | None:
     """Confidence and reason if this exit code answers a question rather than reporting a failure."""
     if not line.deciders:
         return None
-    if faults.CONFLICT.search(text) and any(c.head in faults.CONFLICTING for c in line.deciders):
+    if _holds(faults.CONFLICT, text, may) and any(c.head in faults.CONFLICTING for c in line.deciders):
         return 0.8, f"exit {code}: a merge conflict is to be decided"
     asked = [c for c in line.deciders if _answers(c, code, text)]
     others = [c for c in line.deciders if c not in asked]
@@ -188,38 +182,39 @@ def _answers(command: shell.Command, code: int, text: str) -> bool:
     return codes is not None and code in codes
 
 
-def _abnormal(name: str, result: ToolResult, line: shell.Line | None) -> Finding:
+def _abnormal(name: str, result: ToolResult, command: Read | None) -> Finding:
+    if not result.text or (command is None and _reads_files(name)):
+        return _NOTHING
     text = _ends(result.text)
     if "_state" in text or "__vsc" in text or "shell-snapshot" in text:
         text = faults.HARNESS_NOISE.sub("", text)
-    none = Finding(None, 0.0, "")
-    if not text:
-        return none
-    heads = {c.head for c in line.commands} | {c.program for c in line.commands} if line else frozenset()
-    if line is not None:
-        if not (heads & faults.READERS):
-            for needle, what, confidence, pattern in faults.ABNORMAL:
-                found = pattern.search(text) if needle in text else None
-                if found:
-                    at = re.compile(re.escape(found.group()[:200]))
-                    return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
-        elif len(line.commands) > 1 or not heads:
-            pattern = faults.COMMAND_NOT_FOUND
-            if pattern.search(text[:600]):
-                return _at(result, pattern, _abnormal_finding("command not found in the output", 0.7))
-        if heads & faults.HTTP_PROGRAMS and faults.HTTP_STATUS.search(text):
-            return _at(result, faults.HTTP_STATUS, _abnormal_finding("HTTP status of 400 or more", 0.85))
-        if heads & faults.READERS:
-            return none
-        if heads & faults.HTTP_PROGRAMS and faults.DECLARED_JSON.search(text[:500]):
-            return _at(result, faults.DECLARED_JSON, _abnormal_finding("the body declares an error", 0.8))
-        return none
-    if _reads_files(name):
-        return none
-    for pattern in (faults.DECLARED_TEXT, faults.DECLARED_JSON):
-        if pattern.search(text[:500]):
-            return _at(result, pattern, _abnormal_finding("the body declares an error", 0.85))
-    return none
+    if command is not None:
+        return _abnormal_command(result, command, text)
+    if text[:500].lstrip()[:1] in _DECLARES:
+        for pattern in (faults.DECLARED_TEXT, faults.DECLARED_JSON):
+            if pattern.search(text[:500]):
+                return _at(result, pattern, _abnormal_finding("the body declares an error", 0.85))
+    return _NOTHING
+
+
+def _abnormal_command(result: ToolResult, command: Read, text: str) -> Finding:
+    if not command.reads:
+        for needle, what, confidence, pattern in faults.ABNORMAL:
+            found = pattern.search(text) if needle in text else None
+            if found:
+                at = re.compile(re.escape(found.group()[:200]))
+                return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
+    elif len(command.line.commands) > 1:
+        pattern = faults.COMMAND_NOT_FOUND
+        if "not found" in text[:600] and pattern.search(text[:600]):
+            return _at(result, pattern, _abnormal_finding("command not found in the output", 0.7))
+    if not command.http:
+        return _NOTHING
+    if faults.HTTP_STATUS.search(text):
+        return _at(result, faults.HTTP_STATUS, _abnormal_finding("HTTP status of 400 or more", 0.85))
+    if not command.reads and faults.DECLARED_JSON.search(text[:500]):
+        return _at(result, faults.DECLARED_JSON, _abnormal_finding("the body declares an error", 0.8))
+    return _NOTHING
 
 
 def _abnormal_finding(why: str, confidence: float) -> Finding:
@@ -275,12 +270,10 @@ def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]
     for position, call in enumerate(step.tool_calls):
         index = paired.get(position)
         result = step.results[index] if index is not None else None
-        command = command_text(call)
-        line = shell.parse(command) if command is not None else None
-        head = line.commands[-1].head if line and line.commands else None
-        if line and line.deciders:
-            head = line.deciders[-1].head
-        finding = classify(call, result, line) if result is not None else Finding(None, 0.0, "")
+        text = command_text(call)
+        command = read(text) if text is not None else None
+        head = command.head if command is not None else None
+        finding = classify(call, result, command) if result is not None else _NOTHING
         fact = CallFact(
             session=trace.id,
             step=step.index,
@@ -299,6 +292,8 @@ def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]
         calls.append(fact)
         if result is not None and index is not None and (finding.cause or finding.abnormal):
             signals.extend(_signals(trace, step, fact, finding, index))
+    if len(paired) == len(step.results):
+        return
     for position, index in enumerate(sorted(set(range(len(step.results))) - set(paired.values()))):
         _loose(trace, step, index, len(step.tool_calls) + position, signals, calls)
 

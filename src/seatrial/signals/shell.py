@@ -48,6 +48,8 @@ _SUBCOMMANDS = frozenset(
         *("helm", "systemctl", "just", "rake", "bundle", "composer", "deno", "az", "gcloud", "supabase", "vercel"),
     }
 )
+_STRUCTURE = re.compile(r"[&|;()\n'\"\\#]|<<")
+"""What a line of one plain command does not have."""
 _MAX = 20_000
 """Characters of a command line that are read; what follows can no longer change its head in practice."""
 
@@ -77,7 +79,12 @@ def parse(text: str) -> Line:
 
     In ``a && b`` either can have failed; in ``a || b``, ``a ; b`` and ``a | b`` only b decides.
     """
-    text = _HEREDOC.sub("\n", text[:_MAX])
+    text = text[:_MAX]
+    return _parse_whole(text) if _STRUCTURE.search(text) else _simple(text.split())
+
+
+def _parse_whole(text: str) -> Line:
+    text = _HEREDOC.sub("\n", text)
     commands: list[Command] = []
     deciders: list[Command] = []
     words: list[str] = []

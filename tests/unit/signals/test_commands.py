@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from seatrial.records import Agent, Provenance, Step, ToolCall, ToolResult, Trace
-from seatrial.signals import commands, shell
+from seatrial.signals import calls, commands, shell
 
 
 def bash(command: str, **result: object) -> commands.Finding:
     call = ToolCall(id="1", name="Bash", arguments={"command": command})
-    return commands.classify(call, ToolResult(call_id="1", **result), shell.parse(command))  # type: ignore[arg-type]
+    return commands.classify(call, ToolResult(call_id="1", **result), calls.read(command))  # type: ignore[arg-type]
 
 
 def tool(name: str, **result: object) -> commands.Finding:
