@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from seatrial.records.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
 
 _INT64 = 2**63
 _NUMERIC: dict[str, list[tuple[str, str, float | None]]] = {}
@@ -19,17 +25,48 @@ def fitting(table: Table, row: dict[str, Any]) -> tuple[dict[str, Any], dict[str
     out: dict[str, Any] = {}
     for name, kind, least in _numeric(table):
         value = row.get(name)
-        if value is None:
-            continue
-        if kind == "int64":
-            fits = isinstance(value, int) and -_INT64 <= value < _INT64
-        else:
-            fits = isinstance(value, int | float) and _finite(value)
-        if not fits or (least is not None and value < least):
+        if value is not None and not _fits(value, kind, least):
             out[name] = value
     if not out:
         return row, {}
     return row | dict.fromkeys(out), {name: _words(value) for name, value in out.items()}
+
+
+def frame_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """A frame of whole columns with what `fitting` leaves of each row; `columns` holds all of the table's."""
+    import polars as pl
+
+    limits = {name: (kind, least) for name, kind, least in _numeric(table)}
+    out = []
+    for name, dtype in table.schema().items():
+        values = columns[name]
+        if name in limits and not _all_fit(values, *limits[name]):
+            values = [v if v is None or _fits(v, *limits[name]) else None for v in values]
+        out.append(pl.Series(name, values, dtype=dtype))
+    return pl.DataFrame(out)
+
+
+def _all_fit(values: Sequence[Any], kind: str, least: float | None) -> bool:
+    """Whether every value of a column fits, at a glance; False where one has to look."""
+    types = set(map(type, values))
+    types.discard(type(None))
+    if not types:
+        return True
+    if not types <= ({int} if kind == "int64" else {int, float}):
+        return False
+    present = [v for v in values if v is not None]
+    low, high = min(present), max(present)
+    if not (low >= -_INT64 and high < _INT64 and (least is None or low >= least)):
+        return False
+    return float not in types or all(map(math.isfinite, present))
+
+
+def _fits(value: Any, kind: str, least: float | None) -> bool:
+    if kind == "int64":
+        fits = isinstance(value, int) and -_INT64 <= value < _INT64
+    else:
+        fits = isinstance(value, int | float) and _finite(value)
+    return fits and (least is None or value >= least)
 
 
 def _numeric(table: Table) -> list[tuple[str, str, float | None]]:

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
 from seatrial.records import Signal
-from seatrial.records.fitting import fitting
+from seatrial.records.fitting import frame_of
 from seatrial.records.tables import CALLS, CORRECTIONS, SIGNALS, Table
 from seatrial.signals.extraction import Extraction
+
+_PLACES = {"span_start": "start", "span_end": "end", "span_field": "field"}
 
 
 def frames(extractions: Iterable[Extraction]) -> dict[str, pl.DataFrame]:
     """One frame per table, keyed by table name, with exactly its columns; empty frames keep their schema."""
-    signals: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    corrections: list[dict[str, Any]] = []
-    for extraction in extractions:
-        signals.extend(_signal(s) for s in extraction.signals)
-        calls.extend({name: getattr(c, name) for name in CALLS.names} for c in extraction.calls)
-        corrections.extend({name: getattr(c, name) for name in CORRECTIONS.names} for c in extraction.corrections)
+    held = list(extractions)
     return {
-        SIGNALS.name: _frame(signals, SIGNALS),
-        CALLS.name: _frame(calls, CALLS),
-        CORRECTIONS.name: _frame(corrections, CORRECTIONS),
+        SIGNALS.name: _signals([s for x in held for s in x.signals]),
+        CALLS.name: _frame([c for x in held for c in x.calls], CALLS),
+        CORRECTIONS.name: _frame([c for x in held for c in x.corrections], CORRECTIONS),
     }
 
 
-def _signal(signal: Signal) -> dict[str, Any]:
-    span = signal.span
-    place = {
-        "span_start": span.start if span else None,
-        "span_end": span.end if span else None,
-        "span_field": span.field if span else None,
-    }
-    return {name: place[name] if name in place else getattr(signal, name) for name in SIGNALS.names}
+def _signals(signals: Sequence[Signal]) -> pl.DataFrame:
+    spans = [s.span for s in signals]
+    places = {name: [getattr(span, field) if span else None for span in spans] for name, field in _PLACES.items()}
+    return frame_of(SIGNALS, _columns(signals, [n for n in SIGNALS.names if n not in places]) | places)
 
 
-def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:
-    schema = table.schema()
-    rows = [fitting(table, row)[0] for row in rows]
-    return pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)
+def _frame(rows: Sequence[Any], table: Table) -> pl.DataFrame:
+    return frame_of(table, _columns(rows, table.names))
+
+
+def _columns(rows: Sequence[Any], names: Iterable[str]) -> dict[str, list[Any]]:
+    return {name: [getattr(row, name) for row in rows] for name in names}

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from seatrial.signals import commands, faults, looks, shell
 
 WORDS = (
-    "permission denied", "error", "ERROR:", "Error 403", "http 401", "404", "ENOSPC", "EACCES", "No ſuch file", "is\u212a",
-    "fatal:",     "rate limit exceeded", "502 Bad Gateway", "index.lock': File exists", "timed out after", "CONFLICT (",
-    "user rejected",     "! [rejected] x (fetch first)", "✗", "✘", "❌", "PANIC:", "TypeError", "ÉError", "Erreur", "connection refused",
-    "é",     "٣", "\u00a0", "\u2028", "\x85", "\x1c", "\v", "İnvalid", "ınvalid", "K", "\n", " ", ":", "_", "7", "q", "\x7f",
-    "\ud800", "unexpected", "usage:", "E2BIG:", "ERR_X", "Tool calls errored", "sibling tool call errored", "bad x",
-    "style issues found", "is not defined", "tool 'x' not found", "request interrupted by user", "a.b: not",
+    "permission denied", "error", "ERROR:", "Error 403", "http 401", "404", "ENOSPC", "EACCES", "No ſuch file",
+    "isK", "fatal:", "rate limit exceeded", "502 Bad Gateway", "index.lock': File exists", "timed out after",
+    "CONFLICT (", "user rejected", "! [rejected] x (fetch first)", "✗", "✘", "❌", "PANIC:", "TypeError", "ÉError",
+    "Erreur", "connection refused", "é", "٣", "\xa0", "\u2028", "\x85", "\x1c", "\x0b", "İnvalid", "ınvalid", "K",
+    "\n", " ", ":", "_", "7", "q", "\x7f", "\ud800", "unexpected", "usage:", "E2BIG:", "ERR_X", "Tool calls errored",
+    "sibling tool call errored", "bad x", "style issues found", "is not defined", "tool 'x' not found",
+    "request interrupted by user", "a.b: not",
 )  # fmt: skip
 TEXT = st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=12).map("".join)
 
