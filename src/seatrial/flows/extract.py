@@ -120,8 +120,7 @@ def extract_traces(
     """
     chosen = settings if settings is not None else signals.SignalSettings()
     found, rows = [], []
-    for trace in traces:
-        done = _extracted(trace, weights, chosen)
+    for trace, done in zip(traces, _all_extracted(traces, weights, chosen), strict=True):
         if isinstance(done, str):
             continue
         found.append(done[0])
@@ -131,12 +130,26 @@ def extract_traces(
     return frames
 
 
-def _extracted(
-    trace: Trace, weights: Weights, settings: signals.SignalSettings
-) -> tuple[signals.Extraction, dict[str, Any]] | str:
-    """A trace's extraction and outcome row; where something unforeseen broke on it, what that was."""
+def _all_extracted(
+    traces: Sequence[Trace], weights: Weights, settings: signals.SignalSettings
+) -> list[tuple[signals.Extraction, dict[str, Any]] | str]:
+    """Each trace's extraction and outcome row, or what broke on it: together, and one by one where that breaks."""
     try:
-        found = signals.extract(trace, settings)
+        together = signals.extract_many(traces, settings)
+    except (SeatrialError, MemoryError):
+        raise
+    except Exception:
+        return [_extracted(trace, weights, settings) for trace in traces]
+    return [_extracted(trace, weights, settings, found) for trace, found in zip(traces, together, strict=True)]
+
+
+def _extracted(
+    trace: Trace, weights: Weights, settings: signals.SignalSettings, found: signals.Extraction | None = None
+) -> tuple[signals.Extraction, dict[str, Any]] | str:
+    """A trace's extraction (`found`, where it was made already) and outcome row; where something unforeseen broke on
+    it, what that was."""
+    try:
+        found = found if found is not None else signals.extract(trace, settings)
         scored = scoring.score(trace, found.signals, found.episodes, weights, calls=found.calls)
         return found, _outcome_row(trace, found, scored)
     except (SeatrialError, MemoryError):

@@ -9,7 +9,7 @@ from seatrial.signals.settings import SignalSettings
 if TYPE_CHECKING:
     from seatrial.signals.accuracy import Accuracy, evaluate, read_labels
     from seatrial.signals.explanation import Explanation, explain
-    from seatrial.signals.extraction import Extraction, extract, versions
+    from seatrial.signals.extraction import Extraction, extract, extract_many, versions
     from seatrial.signals.tables import frames
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "evaluate",
     "explain",
     "extract",
+    "extract_many",
     "frames",
     "read_labels",
     "versions",
@@ -33,6 +34,7 @@ _HOMES = {
     "explain": "explanation",
     "Extraction": "extraction",
     "extract": "extraction",
+    "extract_many": "extraction",
     "versions": "extraction",
     "frames": "tables",
 }

@@ -20,13 +20,12 @@ _TARGET_KEYS = ("file_path", "path", "filename", "notebook_path", "file", "url",
 
 class Read(NamedTuple):
     """A command line as far as results are judged by it: parsed, its head (the last that can have failed), whether it
-    prints other files' text, speaks HTTP, runs checks."""
+    prints other files' text, speaks HTTP."""
 
     line: shell.Line
     head: str | None
     reads: bool
     http: bool
-    checks: bool
 
 
 @lru_cache(maxsize=4096)
@@ -40,7 +39,6 @@ def read(command: str) -> Read:
         decisive[-1].head if decisive else None,
         not heads.isdisjoint(faults.READERS),
         not heads.isdisjoint(faults.HTTP_PROGRAMS),
-        any(faults.CHECKERS.search(c.head) for c in line.commands),
     )
 
 

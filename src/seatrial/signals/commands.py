@@ -120,7 +120,7 @@ def _failed(
         benign = _benign(line, code, text, may)
         if benign:
             return Finding("benign", *benign, 0, min(len(result.text), 120))
-    checks = command is not None and command.checks
+    checks = line is not None and any(faults.CHECKERS.search(c.head) for c in line.commands)
     for fault, pattern in faults.ENVIRONMENT:
         if _holds(pattern, text, may) and not (checks and faults.CHECK_FAILED.search(text)):
             return _at(result, pattern, Finding("environment", 0.8, f"environment fault: {fault}"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from seatrial import intake, scoring, signals
+from seatrial import intake, scoring
 from seatrial.engine.choice import LocalEngine
 from seatrial.errors import SchemaError
 from seatrial.flows.extract import extract_store, unextracted
 from seatrial.flows.rank import RankOptions, rank_store
 from seatrial.records import Trace
+from seatrial.signals import commands
 from seatrial.store import Store
 
 LINE = (
@@ -37,14 +37,14 @@ def store(tmp_path: Path) -> Store:
 
 
 def breaks(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    extract = signals.extract
+    detect = commands.detect
 
-    def broken(trace: Trace, *rest: Any) -> signals.Extraction:
+    def broken(trace: Trace) -> commands.Detected:
         if "bbbb" in trace.id:
             raise error
-        return extract(trace, *rest)
+        return detect(trace)
 
-    monkeypatch.setattr(signals, "extract", broken)
+    monkeypatch.setattr(commands, "detect", broken)
 
 
 def test_one_broken_session_leaves_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
