@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -77,7 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
-    """What one task came to, on disk."""
+    """What one task came to, on disk. `seconds` of processor time, the loading of its world included."""
 
     plan: str
     task: str
@@ -189,11 +190,12 @@ def select(tasks: Sequence[str], *, limit: int | None, seed: int = 0) -> tuple[s
 
 
 def _work(plan: Plan, folder: Path, task: str) -> Shard:
+    begun = time.process_time()
     case = _source(plan.world).case(task, agent(plan.agent), max_actions=plan.max_actions, seed=plan.seed)
     made: Branched = branch(case, plan.design())
     shard = Shard(
         plan=plan.fingerprint(), task=task, pairs=made.pairs, at=made.at, factual=made.factual, runs=made.runs,
-        seconds=made.seconds, discordant=made.discordant, skipped=made.skipped,
+        seconds=time.process_time() - begun, discordant=made.discordant, skipped=made.skipped,
     )  # fmt: skip
     path = _path(folder, shard.plan, task)
     path.parent.mkdir(parents=True, exist_ok=True)
