@@ -8,7 +8,8 @@ from seatrial._version import __version__
 from seatrial.server.index import FACETS, ORDERS, SIGNS
 
 _TEXT = {"type": "string", "maxLength": 2000}
-_WHOLE = {"type": "integer", "minimum": 0}
+_WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**9}
+_ID = {"type": "string", "minLength": 1, "maxLength": 2000}
 _ANY_OBJECT = {"type": "object", "additionalProperties": True}
 _OBJECTS = {"type": "array", "items": _ANY_OBJECT}
 _NULLABLE = {"type": ["string", "null"]}
@@ -36,7 +37,7 @@ def document() -> dict[str, Any]:
 
 
 def _paths() -> dict[str, Any]:
-    session = [_parameter("id", _TEXT, "a session's id", required=True)]
+    session = [_parameter("id", _ID, "a session's id", required=True)]
     window = [
         _parameter("from", _WHOLE, "first step, by position from 0"),
         _parameter("to", _WHOLE, "one past the last step; at most 500 after the first"),
@@ -56,7 +57,7 @@ def _paths() -> dict[str, Any]:
                                      _object({"results": {"type": "array", "items": _ref("ResultHead")}}, ["results"]),
                                      [_parameter("kind", _TEXT, "only of this kind, such as rank or gate")])},
         "/api/result": {"get": _get("result", "One result, with the JSON envelope of its command", _ref("Result"),
-                                    [_parameter("id", _TEXT, "a result's id", required=True)], missing=True)},
+                                    [_parameter("id", _ID, "a result's id", required=True)], missing=True)},
         "/api/jobs": {"get": _get("jobs", "Jobs since the server began, newest first",
                                   _object({"jobs": {"type": "array", "items": _ref("Job")}}, ["jobs"]))},
         "/api/jobs/start": {"post": _post("start", "Start a job (role admin)", start, "202", _ref("Job"))},
@@ -67,11 +68,13 @@ def _paths() -> dict[str, Any]:
 
 
 def _query() -> list[dict[str, Any]]:
-    many = {"type": "array", "items": {"type": "string"}}
+    many = {"type": "array", "items": {"type": "string", "maxLength": 500}, "maxItems": 50}
     return [
-        _parameter("q", _TEXT, "part of an id, a task, a suite or a person's pseudonym"),
+        _parameter("q", {"type": "string", "maxLength": 200}, "part of an id, a task, a suite or a person's pseudonym"),
         *(_parameter(name, many, f"only with this {column}; may be repeated") for name, column in FACETS.items()),
-        _parameter("with", {"type": "array", "items": {"enum": list(SIGNS)}}, "only with such signals"),
+        _parameter(
+            "with", {"type": "array", "items": {"enum": list(SIGNS)}, "maxItems": len(SIGNS)}, "only with such signals"
+        ),
         _parameter("agents", {"enum": ["main", "sub", "all"]}, "main agents (default), sub-agents, or both"),
         _parameter("order", {"enum": list(ORDERS)}, "newest first by default"),
         _parameter("offset", _WHOLE, "how many to leave out"),

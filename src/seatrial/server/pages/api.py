@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from starlette.responses import JSONResponse, Response
 
 from seatrial.canon import canonical
-from seatrial.errors import InputError
-from seatrial.server.index import FACETS
+from seatrial.errors import InputError, UsageError
+from seatrial.server.index import FACETS, ORDERS, SIGNS
 from seatrial.server.openapi import document
 from seatrial.server.pages.jobs import begin
 from seatrial.server.pages.sessions import query_of
 from seatrial.server.site import Asked, Page
 from seatrial.server.traces import CHUNK
 
+_MOST = 10**9
+
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(canonical(value), status, media_type="application/json")
+
+
+def _whole(asked: Asked, name: str, default: int, *, least: int = 0, most: int = _MOST) -> int:
+    """A whole number of the address: a program that sends something else wants to know.
+
+    Raises:
+        UsageError: it is none, or out of bounds.
+    """
+    given = asked.request.query_params.get(name)
+    if given is None:
+        return default
+    value = int(given) if given.isascii() and given.isdigit() and len(given) <= 20 else -1
+    if not least <= value <= most:
+        raise UsageError(f"{name} must be a whole number from {least} to {most}")
+    return value
+
+
+def _within(asked: Asked, names: Iterable[str], most: int, often: int = 1) -> None:
+    """Make sure that nothing of what is asked for would be cut off.
+
+    Raises:
+        UsageError: a text is too long, or there are too many.
+    """
+    for name in names:
+        given = asked.request.query_params.getlist(name)
+        if any(len(value) > most for value in given) or len(given) > often:
+            raise UsageError(f"{name} may have at most {most} characters, and stand {often} times in the address")
+
+
+def _checked(asked: Asked) -> None:
+    """Make sure that what is chosen from a list is in it, and that nothing is too long.
+
+    Raises:
+        UsageError: it is not.
+    """
+    _within(asked, ["q"], 200)
+    _within(asked, FACETS, 500, 50)
+    _within(asked, ["with", "agents", "order"], 40, len(SIGNS))
+    for name, known in (("with", SIGNS), ("agents", ("main", "sub", "all")), ("order", ORDERS)):
+        for value in asked.request.query_params.getlist(name):
+            if value not in known:
+                raise UsageError(f"there is no {name} {value[:40]!r}", hint=f"one of: {', '.join(known)}")
+
+
+def _ident(asked: Asked) -> str:
+    _within(asked, ["id"], 2000)
+    ident = asked.text("id")
+    if not ident:
+        raise UsageError("id is missing")
+    return ident
 
 
 def about(asked: Asked) -> Response:
@@ -44,9 +97,10 @@ def version(asked: Asked) -> Response:
 
 def sessions(asked: Asked) -> Response:
     """Sessions that fit, one page of them, and the counts of each facet."""
+    _checked(asked)
     snapshot = asked.site.index.current()
-    offset = asked.number("offset", 0)
-    limit = asked.number("limit", 50, least=1, most=500)
+    offset = _whole(asked, "offset", 0)
+    limit = _whole(asked, "limit", 50, least=1, most=500)
     found = snapshot.find(query_of(asked), offset, limit)
     facets = {name: {value: n for value, n, _ in found.facets[name]} for name in FACETS}
     return _json(
@@ -63,7 +117,7 @@ def sessions(asked: Asked) -> Response:
 
 def session(asked: Asked) -> Response:
     """A session without its steps, with its signals."""
-    ident = asked.text("id")
+    ident = _ident(asked)
     asked.site.index.shown(ident)
     asked.site.saw(asked, ident)
     shown = asked.site.sessions.get(ident)
@@ -73,23 +127,24 @@ def session(asked: Asked) -> Response:
 
 def steps(asked: Asked) -> Response:
     """Steps of a session by position."""
-    ident = asked.text("id")
+    ident = _ident(asked)
     asked.site.index.shown(ident)
     asked.site.saw(asked, ident)
     shown = asked.site.sessions.get(ident)
-    first = asked.number("from", 0)
-    last = min(asked.number("to", first + CHUNK), first + 500)
+    first = _whole(asked, "from", 0)
+    last = min(_whole(asked, "to", first + CHUNK), first + 500)
     return _json({"total": len(shown.trace.steps), "from": first, "steps": shown.trace.steps[first:last]})
 
 
 def results(asked: Asked) -> Response:
     """Stored results, newest first."""
+    _within(asked, ["kind"], 2000)
     return _json({"results": asked.store.results(asked.text("kind") or None)})
 
 
 def result(asked: Asked) -> Response:
     """One stored result with the envelope that its command printed."""
-    return _json(asked.store.result(asked.text("id")))
+    return _json(asked.store.result(_ident(asked)))
 
 
 def jobs(asked: Asked) -> Response:
