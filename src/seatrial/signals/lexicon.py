@@ -136,6 +136,17 @@ def parse(text: str, *, file: str | None = None) -> Lexicon:
     Raises:
         InputError: not TOML, an unknown key, kind, place or context, or a pattern that does not compile.
     """
+    lexicon = _read(text, file)
+    for cue in lexicon.cue:
+        try:
+            lexicon.python_pattern(cue)
+        except re.error as error:
+            raise InputError(f"cue {cue.id!r}: {error}", hint="use syntax that RE2 and re share", file=file) from error
+    return lexicon
+
+
+def _read(text: str, file: str | None) -> Lexicon:
+    """`parse` without compiling the patterns, which takes seconds."""
     try:
         raw = tomllib.loads(text)
         openers = raw.pop("openers", None) or ""
@@ -153,18 +164,13 @@ def parse(text: str, *, file: str | None = None) -> Lexicon:
     for context in lexicon.context:
         if context.id not in CONTEXTS:
             raise InputError(f"unknown context {context.id!r}", hint=f"contexts are {', '.join(CONTEXTS)}", file=file)
-    for cue in lexicon.cue:
-        try:
-            lexicon.python_pattern(cue)
-        except re.error as error:
-            raise InputError(f"cue {cue.id!r}: {error}", hint="use syntax that RE2 and re share", file=file) from error
     return lexicon
 
 
 @lru_cache(maxsize=1)
 def builtin() -> Lexicon:
     """The lexicon that ships with seatrial."""
-    return parse(resources.files("seatrial.signals").joinpath("lexicon.toml").read_text("utf-8"), file="lexicon.toml")
+    return _read(resources.files("seatrial.signals").joinpath("lexicon.toml").read_text("utf-8"), "lexicon.toml")
 
 
 WHERES: tuple[str, ...] = get_args(Where)

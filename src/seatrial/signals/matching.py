@@ -6,7 +6,7 @@ RE2's ``\\b`` knows ASCII alone, so boundaries are spelled out as "not a letter,
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import re2
 
@@ -111,7 +111,6 @@ class Matcher:
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
-        self.patterns = [lexicon.python_pattern(cue) for cue in lexicon.cue]
         self._said = _First(lexicon, "said")
         self._raw = _First(lexicon, "raw")
         self._places = [re2.compile(lexicon.re2_pattern(cue)) for cue in lexicon.cue]
@@ -146,6 +145,11 @@ class Matcher:
             return None
         start, end = found.span(1)
         return int(start), int(end)
+
+    @cached_property
+    def patterns(self) -> list[re.Pattern[str]]:
+        """The cues for `re`; the oracle alone needs them."""
+        return [self.lexicon.python_pattern(cue) for cue in self.lexicon.cue]
 
     def oracle(self, normal: str, said: str) -> tuple[list[int], list[int]]:
         """What `match` must give, by Python's backtracking `re` (tests, benchmarks)."""

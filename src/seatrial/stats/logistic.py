@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.stats.inputs import Floats, floats, same_length
@@ -107,7 +107,9 @@ def fit_logistic(
 
     start = np.concatenate([[special.logit(share)], np.zeros(p)])
     bounds = [(None, None)] + [(None if s == 0 else 0.0, None) for s in sign.tolist()]
-    found = optimize.minimize(
+    from scipy.optimize import minimize  # half a second to load, and only this needs it
+
+    found = minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
         options={"maxiter": 5000, "maxfun": 20_000, "ftol": 1e-14, "gtol": 1e-8},
     )  # fmt: skip
@@ -134,7 +136,9 @@ def auc(scores: ArrayLike, y: ArrayLike) -> float | None:
     negative = target.size - positive
     if positive == 0 or negative == 0:
         return None
-    ranks = stats.rankdata(s)
+    from scipy.stats import rankdata  # seconds to load, and only this needs it
+
+    ranks = rankdata(s)
     return float((ranks[target == 1].sum() - positive * (positive + 1) / 2.0) / (positive * negative))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 
 import pytest
 
@@ -183,3 +184,8 @@ def test_a_bad_lexicon_is_refused_with_the_reason(text: str, what: str) -> None:
         lexicon.parse(text, file="mine.toml")
     assert caught.value.file == "mine.toml"
     assert caught.value.hint
+
+
+def test_the_built_in_lexicon_is_one_that_would_be_taken() -> None:
+    text = resources.files("seatrial.signals").joinpath("lexicon.toml").read_text("utf-8")
+    assert lexicon.parse(text) == lexicon.builtin()
