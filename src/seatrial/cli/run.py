@@ -162,7 +162,8 @@ def run(
         made = run_suite(suite, agent=agent, store=where, options=options, progress=step)
     from seatrial.report.chapters import suite as chapter
 
-    title = f"{made.suite} by {made.agent}"
+    reused = f", {made.resumed} of {made.result.counts.n_planned} attempts made before" if made.resumed else ""
+    title = f"{made.suite} by {made.agent}{reused}"
     sections = chapter.run(title, made.result, made.warnings)
     _write(sections, title, html, markdown)
     if as_json:

@@ -84,7 +84,8 @@ def run_suite(
 
     With `store` None everything happens in a temporary store that is gone afterwards. In a store, a run that was cut
     short goes on where it stopped, and one that is complete is only reported: suite, agent, seed and limits name the
-    run, so a change of any of them is another run.
+    run, each with the code and files that it is made of, so a change of any of them is another run. A warning says how
+    many attempts were made before.
 
     Raises:
         EvidenceError: the suite has no task to run.
@@ -108,8 +109,8 @@ def run_suite(
         folder.mkdir(exist_ok=True)
         stack.enter_context(_alone(folder / f"{_safe(run)}.lock", run))
         ledger = stack.enter_context(Ledger(folder / f"{_safe(run)}.jsonl"))
-        before = sum(p.key in ledger for p in planned)
         maker = _Maker(where, opened, tried, run, options)
+        before = sum(p.key in ledger and not maker.lost(msgspec.convert(ledger.get(p.key), Done)) for p in planned)
         done = runner.run(
             planned, maker.make, ledger, concurrency=options.concurrency, again=maker.lost, progress=progress
         )
@@ -124,7 +125,7 @@ def run_suite(
         result=result,
         resumed=before,
         drafts=opened.drafts,
-        warnings=tuple(_warnings(opened, options, result)),
+        warnings=(*_reused(before, len(planned), run, options.name), *_warnings(opened, options, result)),
         data_version=version,
     )
 
@@ -234,8 +235,8 @@ def _identity(suite: Suite, agent: AgentUnderTest, options: RunOptions) -> str:
     """The run's name by its content; k is left out, so that more attempts can be added to a run."""
     tools = suite.world(0).tools if suite.world is not None else ()
     content = {
-        "suite": suite.version,
-        "agent": [agent.name, agent.version, fingerprint(about(agent), tools)],
+        "suite": [suite.version, suite.code],
+        "agent": [agent.name, agent.version, fingerprint(about(agent), tools), getattr(agent, "address", None)],
         "seed": options.seed,
         "limits": msgspec.to_builtins(options.limits),
         "redact": options.redact,
@@ -262,6 +263,14 @@ def _alone(path: Path, run: str) -> Any:
     stack = ExitStack()
     stack.push(held.__exit__)
     return stack
+
+
+def _reused(before: int, planned: int, run: str, name: str | None) -> tuple[str, ...]:
+    """What is shown again must not pass for what was made now."""
+    if not before:
+        return ()
+    why = "" if name is None else "; a run that is named is continued whatever has changed since"
+    return (f"{before} of the {planned} attempts were made before, by an earlier start of the run {run}{why}",)
 
 
 def _warnings(suite: Suite, options: RunOptions, result: SuiteResult) -> list[str]:

@@ -11,6 +11,7 @@ from seatrial.canon import content_hash
 from seatrial.errors import InputError, UsageError
 from seatrial.records import Approver, Counterpart, Task, World
 from seatrial.suites.hashing import task_hash
+from seatrial.suites.sources import code_hash
 
 Part = Literal["dev", "holdout"]
 HOLDOUT_SHARE = 0.3
@@ -65,6 +66,14 @@ class Suite:
     def version(self) -> str:
         """Hash of the whole suite: names and contents of its tasks."""
         return content_hash([self.name, self.hashes])
+
+    @cached_property
+    def code(self) -> str:
+        """Hash of the code that the suite names: world, counterpart, approver, setups and checks, each with the files
+        that it imports from its own folder or package. A change of it makes other attempts of the same tasks."""
+        named = [self.world, self.counterpart, self.approver]
+        named += [value for task in self.tasks for value in (task.setup, task.check_final) if callable(value)]
+        return code_hash(one for one in named if one is not None)
 
     def part(self, task: Task) -> Part:
         """Whether a task may be looked at while an agent is being improved."""

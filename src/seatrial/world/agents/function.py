@@ -36,6 +36,11 @@ class FunctionAgent:
         self._seconds = seconds
 
     @property
+    def function(self) -> Callable[[str, Tools], str]:
+        """What is called: the file that it is written in belongs to the agent, too."""
+        return self._function
+
+    @property
     def parts(self) -> dict[str, Any]:
         """What the fingerprint covers: the function's source, as far as it can be read."""
         try:

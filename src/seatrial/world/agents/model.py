@@ -48,6 +48,11 @@ class ChatAgent:
         self._stream = stream
 
     @property
+    def address(self) -> str:
+        """Where the model is asked: attempts at one address are never shown as those of another."""
+        return self._url
+
+    @property
     def parts(self) -> dict[str, Any]:
         """What the fingerprint covers: the model asked for, the prompt, the sampling, this harness."""
         return {

@@ -47,6 +47,11 @@ class McpAgent:
         self._seconds = seconds
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The command line: what its files hold belongs to the agent, too."""
+        return tuple(self._words)
+
+    @property
     def parts(self) -> dict[str, Any]:
         """What the fingerprint covers: the command line and the version."""
         return {"harness": ["mcp", *self._words], "version": self.version}
