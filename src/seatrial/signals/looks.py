@@ -97,7 +97,7 @@ def portable(pattern: re.Pattern[str]) -> str:
             raise re.error("a look does not know this $", source)
         elif excluded and char.lower() in "q7ski\x7f\x1f":
             raise re.error(f"a look cannot exclude {char!r}", source)
-        out.append(char if char < "\x80" else _OTHER)
+        out.append(_PLAIN[ord(char)])
         i += 1
     flags = "".join(letter for flag, letter in ((re.I, "i"), (re.M, "m"), (re.S, "s")) if pattern.flags & flag)
     return (f"(?{flags})" if flags else "") + "".join(out)

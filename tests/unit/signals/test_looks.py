@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.signals import commands, faults, looks, shell
+from seatrial.signals import commands, faults, looks, shell, task_type
 
 WORDS = (
     "permission denied", "error", "ERROR:", "Error 403", "http 401", "404", "ENOSPC", "EACCES", "No ſuch file",
@@ -26,6 +26,22 @@ def test_a_look_misses_nothing(text: str) -> None:
     found = {i for i, pattern in enumerate(commands._FAILURES) if pattern.search(text)}
     assert found <= set(commands._failures()(looks.plain(text)))
     assert len(looks.plain(text)) == len(text)
+
+
+ASKED = st.lists(
+    st.sampled_from(("fix", "código", "CÓDIGO", "写", "写代码", "你好", "olá", "what", "?", " ", "\n", "\u3000",
+                     "not", ".", "a.py", "why is", "slow", "wor\u212aing", "TypeError", "É",
+                     "实现", "my order", "ci/cd", "summari\u017fe"))
+    | st.text(max_size=3),
+    max_size=9,
+).map("".join)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(ASKED)
+def test_a_look_misses_no_word_of_a_request(text: str) -> None:
+    found = {i for i, (_, _, pattern) in enumerate(task_type._COMPILED) if pattern.search(text)}
+    assert found <= set(task_type._look()(looks.plain(text)))
 
 
 def test_looks_tell_patterns_apart() -> None:
