@@ -184,3 +184,9 @@ def test_judging_one_turn_never_depends_on_another(turn: str, other: str) -> Non
 def test_any_command_line_can_be_read(text: str) -> None:
     line = shell.parse(text)
     assert set(line.deciders) <= set(line.commands)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(traces(), max_size=4))
+def test_traces_read_together_are_those_read_alone(many: list[Trace]) -> None:
+    assert signals.extract_many(many) == [signals.extract(trace) for trace in many]
