@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -101,8 +102,15 @@ def _extract_ids(
     store = Store.open(path)
     blobs = store.blobs_of(ids)
     settings = signals.SignalSettings(observed_until=until)
-    traces = [store.trace_of(blobs[i]) for i in ids]
-    return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings)
+    # Traces hold no cycles: looking for some among their many objects would cost more than reading them.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        traces = [store.trace_of(blobs[i]) for i in ids]
+        return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def extract_traces(
