@@ -115,6 +115,7 @@ class _Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Kind = "quality"
     version: str | None = None
     judged: bool = False
+    planned: int = 0
 
 
 class _Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,6 +124,10 @@ class _Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unscored: bool = False
     must_pass: bool = False
     metrics: dict[str, TaskRuns] = {}
+
+
+class _Version(msgspec.Struct, frozen=True):
+    seatrial_baseline: int
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,15 +146,19 @@ def loads(text: str | bytes, file: str) -> Baseline:
         FormatError: no baseline, of a later version, or a task names a metric that the file does not describe.
     """
     try:
+        # The version first: what a later one may hold is no mistake of the file.
+        version = msgspec.json.decode(text, type=_Version).seatrial_baseline
+        if version != VERSION:
+            raise FormatError(
+                f"a baseline of version {version}; this seatrial reads version {VERSION}",
+                hint="read it with the seatrial that wrote it, or make it again: seatrial gate --update-baseline",
+                file=file,
+            )
         read = msgspec.json.decode(text, type=_File)
     except msgspec.DecodeError as error:
         raise FormatError(
             f"not a committed baseline: {error}", hint="make it with seatrial gate --update-baseline", file=file
         ) from None
-    if read.seatrial_baseline != VERSION:
-        raise FormatError(
-            f"a baseline of version {read.seatrial_baseline}; this seatrial reads version {VERSION}", file=file
-        )
     unknown = {m for t in read.tasks.values() for m in t.metrics} - set(read.metrics)
     if unknown:
         raise FormatError(f"a case has values of {sorted(unknown)[0]!r}, which metrics does not describe", file=file)
@@ -158,6 +167,7 @@ def loads(text: str | bytes, file: str) -> Baseline:
             kind=m.kind,
             version=m.version,
             judged=m.judged,
+            planned=m.planned,
             tasks={task: t.metrics[name] for task, t in read.tasks.items() if name in t.metrics},
         )
         for name, m in read.metrics.items()

@@ -163,6 +163,11 @@ def _measure(
     for task in (common | findings.unscored) & set(c.tasks if c else ()):
         for status, n in c.tasks[task].excluded.items() if c else ():
             excluded[status] = excluded.get(status, 0) + n
+    absent: dict[str, int] = {}
+    if b is not None and c is not None and kind == "quality":
+        absent = {t: n for t in sorted(common | findings.unscored) if t in c.tasks and (n := c.missing(t, b))}
+    if absent:
+        excluded["missing"] = excluded.get("missing", 0) + sum(absent.values())
     nothing = Measured(metric, kind, margin, False, None, None, None, None, excluded, refused)
     if b is None or c is None:
         return nothing._replace(why=refused or f"the {'baseline' if b is None else 'candidate'} has no such metric")
@@ -180,7 +185,8 @@ def _measure(
     if excluded and kind == "quality":
         least, greatest = settings.range_of(metric)
         value = least if better == "higher" else greatest
-        worst = pair(b, c, common | findings.unscored, better=better, kind=kind, worst=value) or sample
+        worst = pair(b, c, common | findings.unscored, better=better, kind=kind, worst=value,
+                     absent=absent) or sample  # fmt: skip
     return Measured(
         metric, kind, margin, binary, sample, tested(sample, margin, binary, settings.alpha),
         worst, tested(worst, margin, binary, settings.alpha), excluded, None,
@@ -261,7 +267,8 @@ def _why(m: Measured, verdict: GateVerdict, need: str | None) -> str | None:
         return None
     if bool(m.tested.passes) and not bool(m.worst.passes):
         n = sum(m.excluded.values())
-        return f"it would pass, but not if its {n} excluded attempts had failed"
+        what = "excluded attempt" if n == 1 else "excluded attempts"
+        return f"it would pass, but not if its {n} {what} had failed"
     return need
 
 

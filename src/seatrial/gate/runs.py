@@ -30,15 +30,35 @@ class TaskRuns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Attempts that have no value."""
         return sum(self.excluded.values())
 
+    @property
+    def n_made(self) -> int:
+        """Attempts with and without a value."""
+        return len(self.values) + self.n_excluded
+
 
 class MetricRuns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One metric over tasks. `version` is that of the check or judge behind it, several joined by ``+``; None where
-    none is recorded. `judged` is True where a judge gave the values."""
+    none is recorded. `judged` is True where a judge gave the values. `planned` is the number of trials that occur
+    over all tasks, which is what every task should have; 0: not known."""
 
     kind: Kind = "quality"
     version: str | None = None
     judged: bool = False
+    planned: int = 0
     tasks: dict[str, TaskRuns] = {}
+
+    def missing(self, task: str, before: MetricRuns) -> int:
+        """Attempts at a task that are simply not there (METHODS 0.1).
+
+        Every task is due as many trials as the metric has anywhere in the run; where tasks have different numbers of
+        attempts the run was cut, and each is due those of the baseline `before`, too. As many as the baseline has are
+        enough. A run with the same number on every task was planned so, whatever the baseline has.
+        """
+        made, old = self.tasks[task].n_made, before.tasks[task].n_made if task in before.tasks else 0
+        sizes = {t.n_made for t in self.tasks.values()}
+        due = max(max(sizes), self.planned)
+        uneven = len(sizes) > 1 or self.planned > max(sizes)
+        return 0 if made == old else max(0, (max(due, old) if uneven else due) - made)
 
     @property
     def binary(self) -> bool:
@@ -99,7 +119,7 @@ def run_of(attempts: Iterable[Attempt], *, label: str, verdicts: Verdicts | None
     for metric, group in named.items():
         for name, values in _quality(metric, group).items():
             for a, value in zip(group, values, strict=True):
-                builder.add(name, "quality", a.task, value, a.status)
+                builder.add(name, "quality", a, value, a.status)
                 by, version = a.extra.get("by"), a.extra.get("version")
                 if version:
                     builder.made_by(name, f"{by or 'check'}/{version}", judged=str(by).startswith("judge:"))
@@ -109,7 +129,7 @@ def run_of(attempts: Iterable[Attempt], *, label: str, verdicts: Verdicts | None
         if any(getattr(a, name) is not None for a in attempts_once):
             for a in attempts_once:
                 amount = getattr(a, name)
-                builder.add(name, kind, a.task, None if amount is None else float(amount), "unknown")
+                builder.add(name, kind, a, None if amount is None else float(amount), "unknown")
     _checks(builder, attempts_once, verdicts or {})
     return Run(
         label=label,
@@ -131,9 +151,12 @@ class _Builder:
         self._kind: dict[str, Kind] = {}
         self._versions: dict[str, set[str]] = {}
         self._judged: set[str] = set()
+        self._trials: dict[str, set[int]] = {}
 
-    def add(self, metric: str, kind: Kind, task: str, value: float | None, status: str) -> None:
+    def add(self, metric: str, kind: Kind, attempt: Attempt, value: float | None, status: str) -> None:
+        task = attempt.task
         self._kind[metric] = kind
+        self._trials.setdefault(metric, set()).add(attempt.trial)
         values = self._values.setdefault(metric, {}).setdefault(task, [])
         if value is None:
             counts = self._excluded.setdefault(metric, {}).setdefault(task, {})
@@ -146,12 +169,22 @@ class _Builder:
         if judged:
             self._judged.add(metric)
 
+    def _planned(self, metric: str) -> int:
+        """Distinct trials; 0 where they are numbered through the whole run, or drawn, and so say nothing."""
+        sizes = [
+            len(values) + sum(self._excluded.get(metric, {}).get(task, {}).values())
+            for task, values in self._values[metric].items()
+        ]
+        trials = len(self._trials[metric])
+        return trials if trials <= 2 * max(sizes) else 0
+
     def metrics(self) -> dict[str, MetricRuns]:
         return {
             metric: MetricRuns(
                 kind=self._kind[metric],
                 version="+".join(sorted(self._versions.get(metric, ()))) or None,
                 judged=metric in self._judged,
+                planned=self._planned(metric),
                 tasks={
                     task: TaskRuns(values=tuple(values), excluded=self._excluded.get(metric, {}).get(task, {}))
                     for task, values in tasks.items()
@@ -194,11 +227,11 @@ def _checks(builder: _Builder, attempts: Sequence[Attempt], verdicts: Verdicts) 
                 continue
             v = said.get(name)
             if a.status not in SCORED:
-                builder.add(name, "quality", a.task, None, a.status)
+                builder.add(name, "quality", a, None, a.status)
             elif v is None or v.passed is None:
-                builder.add(name, "quality", a.task, None, "unscored")
+                builder.add(name, "quality", a, None, "unscored")
             else:
-                builder.add(name, "quality", a.task, float(v.passed), a.status)
+                builder.add(name, "quality", a, float(v.passed), a.status)
             if v is not None:
                 builder.made_by(name, f"{v.by}/{v.version}", judged=v.by.startswith("judge:"))
 

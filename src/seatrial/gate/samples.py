@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -34,19 +35,19 @@ class Sample(NamedTuple):
 
 def pair(
     baseline: MetricRuns, candidate: MetricRuns, common: frozenset[str], *, better: Better, kind: Kind,
-    worst: float | None = None,
+    worst: float | None = None, absent: Mapping[str, int] | None = None,
 ) -> Sample | None:  # fmt: skip
     """The sample on `common` tasks that both sides have scored; None without any.
 
     `worst` is what every excluded attempt of the candidate counts as, the worst value that a quality metric can have
-    (METHODS 0.1); None: they are left out.
+    (METHODS 0.1), and those of `absent`, by task, which are not there at all; None: they are left out.
     """
     tasks, rows = [], []
     for task in sorted(common):
         b, c = baseline.tasks.get(task), candidate.tasks.get(task)
         if b is None or c is None or not b.values:
             continue
-        values = c.values if worst is None else c.values + (worst,) * c.n_excluded
+        values = c.values if worst is None else c.values + (worst,) * (c.n_excluded + (absent or {}).get(task, 0))
         if values:
             tasks.append(task)
             rows.append((np.array(b.values), np.array(values)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,10 @@ def test_green_history_proposes_a_margin_that_all_of_it_would_have_passed() -> N
     assert proposals([*history[:4], green(-0.5, "INCONCLUSIVE")], {"passed": 0.02}) == ()
     # Exactly at a step: the bound must lie above minus the margin, so the next step is proposed.
     assert proposals([green(-0.005)] * 5, {"passed": 0.02})[0].proposed == 0.01
+
+
+@pytest.mark.parametrize("version", [0, 2, 99])
+def test_another_version_is_told_before_what_it_holds(version: int) -> None:
+    text = json.dumps({"seatrial_baseline": version, "label": 3, "of a later version": []})
+    with pytest.raises(FormatError, match=f"of version {version}; this seatrial reads version 1"):
+        loads(text, "base.json")
