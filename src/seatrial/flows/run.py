@@ -13,7 +13,7 @@ from seatrial import privacy
 from seatrial.canon import content_hash
 from seatrial.dimensions.audit_record import sealed, task_spec
 from seatrial.engine.ledger import Ledger
-from seatrial.errors import EvidenceError, StoreError
+from seatrial.errors import EvidenceError, SeatrialError, StoreError
 from seatrial.flows import attempts as rows
 from seatrial.flows.judging import judge, place
 from seatrial.flows.suite import agent_of, open_suite
@@ -22,7 +22,7 @@ from seatrial.records import AgentUnderTest, Attempt
 from seatrial.records.price import Price
 from seatrial.store import Store, temporary_store
 from seatrial.store.lock import Lock
-from seatrial.suites import Episode, Limits, Suite, run_attempt, runner
+from seatrial.suites import Episode, Limits, Suite, run_attempt, runner, unfinished
 from seatrial.suites.fingerprint import about, fingerprint
 from seatrial.suites.results import SuiteResult, results
 from seatrial.suites.runner import Done, Planned, Tally
@@ -148,7 +148,22 @@ class _Maker:
         return done.blob is not None and not self._store.blobs.has(done.blob)
 
     def make(self, planned: Planned) -> Done:
-        """One attempt, made again while infrastructure fails and retries are left."""
+        """One attempt, made again while infrastructure fails and retries are left.
+
+        What nobody thought of spoils this attempt, and no other: it is kept as one that could not be judged.
+        """
+        try:
+            return self._make(planned)
+        except SeatrialError:
+            raise
+        except Exception as error:
+            return self._done(planned, unfinished(self._suite, planned.task, self._agent, planned.trial,
+                                                  self._name(planned), error), 1)  # fmt: skip
+
+    def _name(self, planned: Planned) -> str:
+        return f"{self._run}~{planned.task.id}~{planned.trial}"
+
+    def _make(self, planned: Planned) -> Done:
         tries = 0
         while True:
             tries += 1
@@ -161,7 +176,7 @@ class _Maker:
                 self._agent,
                 trial=planned.trial,
                 seed=planned.seed,
-                name=f"{self._run}~{planned.task.id}~{planned.trial}",
+                name=self._name(planned),
                 limits=self._options.limits,
                 approver=self._options.approver,
                 wrap=tape.around if tape is not None else None,

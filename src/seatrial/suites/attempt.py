@@ -337,6 +337,14 @@ def _ending(running: _Running) -> tuple[str | None, Status | None, str]:
     return stopped, None, ""
 
 
+def unfinished(suite: Suite, task: Task, agent: AgentUnderTest, trial: int, name: str, error: BaseException) -> Episode:
+    """The episode of an attempt in which something broke that is neither the agent's nor the world's: nothing is
+    known of it but why."""
+    running = _Running()
+    running.error = error
+    return _episode(running, suite, task, agent, trial, name, time.time(), 0.0)
+
+
 def _without_end(steps: tuple[Step, ...], talk: Watched | None) -> tuple[Step, ...]:
     """The steps without the empty turn by which a watched session was ended."""
     if talk is not None and talk.ended and steps and steps[-1].event_class == "agent":

@@ -127,7 +127,16 @@ def _finished(
                 if not flying:
                     return
                 ended, _ = wait(flying, return_when=FIRST_COMPLETED)
-                yield [(flying.pop(f), f.result()) for f in sorted(ended, key=lambda f: flying[f].key)]
+                whole = [f for f in sorted(ended, key=lambda f: flying[f].key) if f.exception() is None]
+                broken = next((f for f in ended if f.exception() is not None), None)
+                if broken is not None:  # what is done or under way is kept before the run ends
+                    for f in flying:
+                        f.cancel()
+                    ended, _ = wait([f for f in flying if not f.cancelled()])
+                    whole = [f for f in ended if f.exception() is None]
+                yield [(flying.pop(f), f.result()) for f in whole]
+                if broken is not None:
+                    broken.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
+from seatrial.canon import content_hash
 from seatrial.errors import AgentError, InfrastructureError
 from seatrial.records import AgentTurn, Conversation, Step, ToolCall, ToolResult, UserMessage, World
 from seatrial.records.price import Prices
@@ -45,11 +48,15 @@ class Watched:
             turn = self.inner.send(incoming)
             if not isinstance(turn, AgentTurn):
                 raise AgentError(f"the agent answered with {type(turn).__name__}, not with a turn")
+            turn = self._priced(_kept(turn))
         except Exception as error:  # whatever an agent under test raises is a result
             self.failure = error
             self.ended = True
             return _OVER
-        turn = self._priced(turn)
+        except SystemExit as error:
+            self.failure = AgentError(f"the agent ended the process: exit {error.code}")
+            self.ended = True
+            return _OVER
         self.heard[-1] = (incoming, turn, time.time())
         return turn
 
@@ -102,6 +109,30 @@ class Watched:
                 end()
             except Exception as error:
                 self.failure = self.failure or error
+
+
+def _kept(turn: AgentTurn) -> AgentTurn:
+    """The turn, if it can be kept: what holds anything but JSON is found here, and not when a whole run is written.
+
+    Raises:
+        AgentError: it cannot be encoded, or what its usage says is no amount.
+    """
+    try:
+        content_hash(turn)
+        msgspec.json.encode(turn)
+    except Exception as error:  # objects of the agent's own decide what happens here
+        raise AgentError(
+            f"the agent's turn is not plain JSON: {error}",
+            hint="arguments of calls hold text, numbers, booleans, null, lists and objects with text as keys",
+        ) from error
+    used = turn.usage
+    amounts = {} if used is None else {name: getattr(used, name) for name in used.__struct_fields__}
+    for name, value in amounts.items():
+        if isinstance(value, int | float) and not 0 <= value < math.inf:
+            raise AgentError(
+                f"the agent's usage says {name} = {value}", hint="an amount is 0 or more; leave out what is not known"
+            )
+    return turn
 
 
 def _with_results(step: Step, results: tuple[ToolResult, ...]) -> Step:
