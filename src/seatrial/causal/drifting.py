@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,10 @@ def drift(
     """
     for rows, what in ((before, "baseline window"), (now, "window to compare")):
         if rows.is_empty():
-            raise EvidenceError(f"the {what} holds no session", hint="choose other dates, or ingest newer sessions")
+            start, end = (_day(t) for t in windows[what.startswith("window")])
+            raise EvidenceError(
+                f"the {what} ({start} to {end}) holds no session", hint="choose other dates, or ingest newer sessions"
+            )
     both = pl.concat([before.with_columns(later=pl.lit(False)), now.with_columns(later=pl.lit(True))])
     both = both.with_columns(value=pl.concat([values[0].cast(pl.Float64), values[1].cast(pl.Float64)]))
     clusters, kind, one_user = prepare.clusters(both)
@@ -93,6 +97,13 @@ def drift(
         models=models, outcome=outcome, separable=separable[0], separable_p=separable[1], stale=tuple(stale),
         marks=tuple(between), dropped=dropped, level=level, warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def _day(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s"
 
 
 def _middle(windows: tuple[tuple[float, float], tuple[float, float]], before: pl.DataFrame) -> float:

@@ -31,7 +31,7 @@ def sample(
         if column not in table.columns:
             raise SchemaError(f"no column {column!r} to sample by")
     if not 1 <= n <= table.height:
-        raise UsageError(f"cannot draw {n} of {table.height} rows")
+        raise UsageError(f"cannot draw {n} of {table.height} rows", hint="ask for fewer, or ingest more sessions")
     if table[key].null_count() or table[key].n_unique() != table.height:
         raise SchemaError(f"column {key!r} must name every row once")
     table = table.sort(key)

@@ -82,7 +82,7 @@ def sample(
 
     frame, version = draw_sample(n, store=store, by=tuple(by.split(",")), seed=seed)
     if out is not None:
-        frame.write_csv(out)
+        output.write(out, frame.write_csv())
     if as_json:
         output.emit("sample", {"n": frame.height, "sessions": frame.to_dicts()}, data_version=version)
         return

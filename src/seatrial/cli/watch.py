@@ -143,7 +143,12 @@ def mark(
     if as_json:
         output.emit("mark", made)
         return
-    output.console().print(f"Marked: {made.text}", markup=False)
+    from datetime import UTC, datetime
+
+    from seatrial.report.text import visible
+
+    at_text = datetime.fromtimestamp(made.time, UTC).strftime("%Y-%m-%d %H:%M")
+    output.console().print(f"Marked at {at_text} UTC: {visible(made.text)}", markup=False)
 
 
 def refresh(

@@ -118,16 +118,18 @@ def drift(
     """
     extract_store(store, scoring.UNIT, engine=engine)
     rows, refused = _rows(store)
-    if now is None:
-        newest = rows["start"].max()
-        if not isinstance(newest, int | float):
-            raise EvidenceError("no session has a time, so there is no last week", hint="give sources with times")
-        now = Span(newest - days * DAY, math.nextafter(newest, math.inf))
+    future = _future(rows)
+    now = _now(rows, days) if now is None else now
+    kept = baseline(store) if before is None else None
+    notes = []
     if before is None:
-        kept = baseline(store)
-        before = Span(kept.start, kept.end) if kept is not None else Span(now.start - (now.end - now.start), now.start)
-        if kept is not None and before.end > now.start:
-            now = Span(before.end, now.end)
+        before = Span(now.start - (now.end - now.start), now.start)
+        if kept is not None and kept.end < now.end:
+            before, now = Span(kept.start, kept.end), Span(max(now.start, kept.end), now.end)
+        elif kept is not None:
+            notes.append(
+                "no session came after the stored baseline: the window is compared with the time before it instead"
+            )
     if before.end > now.start:
         raise UsageError("the windows overlap", hint="a session can be in one of them only")
     name, value = scoring.headline(rows, outcome)
@@ -149,7 +151,28 @@ def drift(
         draws=draws,
     )
     lost = [Dropped(what="sessions", n=undated, why="without a time")] if undated else []
-    return msgspec.structs.replace(found, dropped=(*refused, *lost, *found.dropped))
+    outside = rows.height - undated - sum(int(w.sum()) for w in inside)
+    if outside:
+        lost.append(Dropped(what="sessions", n=outside, why="in neither window"))
+    return msgspec.structs.replace(
+        found, dropped=(*refused, *lost, *found.dropped), warnings=(*notes, *future, *found.warnings)
+    )
+
+
+def _now(rows: pl.DataFrame, days: float) -> Span:
+    """The last `days` up to the newest session that is not of the future."""
+    if not 0 < days < math.inf:
+        raise UsageError(f"the days of a window must be a positive number, not {days:g}")
+    past = rows.filter(pl.col("start") <= time.time() + DAY)["start"].max()
+    newest = past if past is not None else rows["start"].max()
+    if not isinstance(newest, int | float):
+        raise EvidenceError("no session has a time, so there is no last week", hint="give sources with times")
+    return Span(newest - days * DAY, math.nextafter(newest, math.inf))
+
+
+def _future(rows: pl.DataFrame) -> list[str]:
+    n = rows.filter(pl.col("start") > time.time() + DAY).height
+    return [f"{n} sessions are of the future by this machine's clock and do not set the window"] if n else []
 
 
 def watch(
@@ -208,8 +231,8 @@ def _plan(store: Store, rows: pl.DataFrame, detect: float | None, user_window_da
         return kept
     size = DETECT if detect is None else detect
     window = USER_WINDOW_DAYS if user_window_days is None else user_window_days
-    if not size > 0 or not window > 0:
-        raise UsageError("--detect and --user-window must be positive")
+    if not (0 < size < math.inf and 0 < window < math.inf):
+        raise UsageError("--detect and --user-window must be positive numbers", hint="such as 0.02 and 7")
     # The information at which a fixed-sample test at 95% sees `size` with 80% power.
     target = ((1.959964 + 0.841621) / size) ** 2
     name, _ = scoring.headline(rows, "auto")
@@ -246,11 +269,7 @@ def refresh(
     """
     extract_store(store, scoring.UNIT)
     rows, _ = _rows(store)
-    if window is None:
-        newest = rows["start"].max()
-        if not isinstance(newest, int | float):
-            raise EvidenceError("no session has a time", hint="give --window FROM..TO and sources with times")
-        window = Span(newest - days * DAY, math.nextafter(newest, math.inf))
+    window = _now(rows, days) if window is None else window
     rows = rows.filter((pl.col("start") >= window.start) & (pl.col("start") < window.end))
     if rows.is_empty():
         raise EvidenceError("the window holds no session", hint="choose other dates, or ingest newer sessions")

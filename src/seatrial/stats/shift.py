@@ -31,7 +31,8 @@ class Shift(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Later minus earlier, and the two-sided p-value of no difference (None where there is no interval)."""
+    """Later minus earlier, and the two-sided p-value of no difference (None where it cannot be told; 1 where all values
+    of both windows are one value)."""
 
     estimate: Estimate
     p_value: float | None
@@ -164,13 +165,19 @@ def window_difference(
     df = total - 1
     if v.sum() > 0:
         df = min(df, float(v.sum() ** 2 / sum(x**2 / (g - 1) for x, g in zip(v, effective, strict=True) if x > 0)))
+    if se == 0.0:
+        # Every session says the same in its window: that is no proof that the next one would.
+        same = Estimate(
+            value=value, low=None, high=None, level=level, n=array.size, n_clusters=seen, method=method,
+            why="every session has the same value, so there is no spread to judge a change by",
+        )  # fmt: skip
+        return Difference(same, None if value else 1.0)
     reach = two_sided_t(level, df) * se
     estimate = Estimate(
         value=value, low=value - reach, high=value + reach, level=level, n=array.size, n_clusters=seen,
         method=f"{method}, jackknife over clusters, t", se=se,
     )  # fmt: skip
-    p_value = student_two_sided_p(value / se, df) if se > 0 else 1.0 if value == 0 else 0.0
-    return Difference(estimate, p_value)
+    return Difference(estimate, student_two_sided_p(value / se, df))
 
 
 class _Pieces(NamedTuple):

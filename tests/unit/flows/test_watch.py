@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -141,3 +142,41 @@ def test_windows_must_hold_something_and_not_overlap(tmp_path: Path) -> None:
         )
     with pytest.raises(UsageError, match="needs a name"):
         watch.mark(store, "  ")
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan"), 0.0, -1.0])
+def test_a_plan_that_cannot_be_kept_is_refused_before_it_is_frozen(tmp_path: Path, bad: float) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7), users=6))
+    for arguments in ({"detect": bad}, {"user_window_days": bad}, {"days": bad}):
+        with pytest.raises(UsageError, match="positive"):
+            watch.watch(store, draws=199, engine=ONE, **arguments)  # type: ignore[arg-type]
+    assert store.results("watchplan") == []
+    assert watch.watch(store, draws=199, engine=ONE).before.n_sessions > 0
+
+
+def test_a_baseline_that_ends_with_the_newest_session_leaves_a_window_to_look_at(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7), users=6))
+    watch.refresh(store, days=30, n=10)
+    found = watch.drift(store, draws=199, engine=ONE)
+    assert any("no session came after the stored baseline" in w for w in found.warnings)
+    assert found.now.n_sessions > 0
+
+
+def test_a_session_of_the_future_does_not_set_the_window(tmp_path: Path) -> None:
+    first = next(_traces((0.7,), users=1))
+    steps = tuple(msgspec.structs.replace(step, time=4_100_000_000.0) for step in first.steps)
+    late = msgspec.structs.replace(first, id="late", steps=steps)
+    store = _store(tmp_path / "s", iter([*_traces((0.7, 0.7), users=6), late]))
+    found = watch.drift(store, draws=199, engine=ONE)
+    assert found.now.n_sessions > 1
+    assert any("future" in w for w in found.warnings)
+    assert [d.n for d in found.dropped if d.why == "in neither window"] == [1]
+
+
+def test_values_without_any_spread_get_no_interval(tmp_path: Path) -> None:
+    found = {
+        c.measure: c for c in watch.drift(_store(tmp_path / "s", _traces((0.7, 0.7))), draws=199, engine=ONE).changes
+    }
+    same = found["escalations per session"]
+    assert same.difference is not None
+    assert (same.difference.low, same.changed) == (None, False)
