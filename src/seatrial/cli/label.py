@@ -37,8 +37,13 @@ def label(
     context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Answers are appended here.")] = Path("labels.jsonl"),
     unit: Annotated[Unit, typer.Option(help="Human turns, agent actions, or final outputs.")] = Unit.turn,
-    annotator: Annotated[str, typer.Option(help="Who labels.")] = "me",
-    n: Annotated[int, typer.Option(min=1, help="About how many items the queue holds.")] = 100,
+    annotator: Annotated[str, typer.Option(help="Who labels; with --import, where a line names nobody.")] = "me",
+    n: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How many items to expect: each is drawn by chance, so the queue holds about this many."
+        ),
+    ] = 100,
     random_share: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Share drawn at random; the rest is what detectors are unsure of.")
     ] = 0.5,
@@ -76,13 +81,7 @@ def label(
     from seatrial.store import Store
 
     if take is not None:
-        new = 0
-        have = {(a.id, a.annotator) for a in flow.read_answers(out)}
-        for answer in flow.read_answers(take):
-            if (answer.id, answer.annotator) not in have:
-                flow.save(out, answer)
-                new += 1
-        _end({"imported": new, "file": str(out)}, f"{new} answers taken into {out}", as_json)
+        _take(take, out, annotator, unit, store, as_json)
         return
     opened = Store.open(store or load().store)
     queue = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
@@ -112,6 +111,25 @@ def label(
     held = len([a for a in flow.read_answers(out) if a.annotator == annotator])
     result = {"answered": given, "held": held, "queue": len(waiting), "file": str(out)}
     _end(result, f"{given} answers now, {held} in {out}", as_json, left_out)
+
+
+def _take(path: Path, out: Path, annotator: str, unit: Unit, store: str | None, as_json: bool) -> None:
+    from seatrial.flows.label_import import take
+    from seatrial.settings import load
+    from seatrial.store import Store
+
+    place = store or load().store
+    there = store is not None or "://" in str(place) or (Path(place) / "store.json").exists()
+    opened = Store.open(place) if there else None
+    made = take(path, out, annotator=annotator, unit=unit.value, store=opened)
+    warnings = list(made.warnings)
+    if opened is None:
+        warnings.append("there is no store here, so it is not known whether the answers' items are in it")
+    result: dict[str, object] = {
+        "imported": made.imported, "held": made.held, "unknown": made.unknown, "file": made.file,
+    }  # fmt: skip
+    already = f"; {made.held} were there already" if made.held else ""
+    _end(result, f"{made.imported} answers taken into {out}{already}", as_json, warnings)
 
 
 def _show(item: Item, place: int, total: int) -> None:
@@ -160,7 +178,7 @@ def agreement(
     """
     from seatrial.flows import label as flow
 
-    result = flow.agreement(flow.read_answers(first), flow.read_answers(second), level=level)
+    result = flow.agreement(flow.answers_of(first), flow.answers_of(second), level=level)
     if as_json:
         output.emit("label agreement", result)
         return

@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     drawn: str
     turn: str = ""
     before: str = ""
-    source: str = ""
+    source: str = ""  # the session: its turns are one cluster
     call: int | None = None
     label: float | None = None
 
@@ -136,7 +136,8 @@ def _id(trace: Trace, step: int, call: int | None) -> str:
 def _names(trace: Trace) -> re.Pattern[str] | None:
     """Names by which a reader could tell the model: its own and those of every step, and well-known families."""
     names = {trace.model, trace.agent.name, *(s.model for s in trace.steps)} - {None, ""}
-    parts = sorted((re.escape(str(n)) for n in names), key=len, reverse=True)
+    # Whole words alone: a harness called "h" is not in "thanks".
+    parts = [rf"(?<!\w){re.escape(n)}(?!\w)" for n in sorted(map(str, names), key=len, reverse=True)]
     families = r"\b(?:claude|opus|sonnet|haiku|gpt-?[\w.]*|gemini|llama|qwen|mistral|grok|deepseek|codex)(?:[-\w.]*\w)?"
     return re.compile("|".join([*parts, families]), re.IGNORECASE)
 
@@ -250,7 +251,7 @@ def answer(item: Item, keys: str, annotator: str) -> Answer:
     return Answer(
         id=item.id, unit=item.unit, session=item.session, step=item.step, call=item.call, labels=labels,
         annotator=annotator, probability=item.probability, drawn=item.drawn, turn=item.shown if turn else "",
-        before=item.before if turn else "",
+        before=item.before if turn else "", source=item.session if turn else "",
         label=float(labels == ("pass",)) if item.unit == "output" else None,
     )  # fmt: skip
 
@@ -303,6 +304,20 @@ def ask(
             given += 1
             break
     return given
+
+
+def answers_of(path: Path) -> list[Answer]:
+    """Answers of a label file that must be there.
+
+    Raises:
+        InputError: it is not there, holds no answers, or a line is no answer.
+    """
+    if not path.is_file():
+        raise InputError("there is no such label file", file=str(path), hint="written by 'seatrial label'")
+    found = read_answers(path)
+    if not found:
+        raise InputError("there are no answers in this file", file=str(path), hint="written by 'seatrial label'")
+    return found
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):

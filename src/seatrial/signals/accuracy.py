@@ -85,6 +85,9 @@ def read_labels(path: Path) -> list[LabelledTurn]:
                 file=str(path),
                 line=number,
             ) from error
+        if not row.turn.strip():
+            raise InputError("the labelled turn is empty: there is no text to judge", file=str(path), line=number,
+                             hint="an exported queue comes back by 'seatrial label --import'")  # fmt: skip
         unknown = {*row.labels, *row.disputed} - _LABELS
         if unknown:
             raise InputError(
