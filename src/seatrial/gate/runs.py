@@ -14,6 +14,9 @@ Kind = Literal["quality", "cost", "latency"]
 Better = Literal["higher", "lower"]
 
 PASSED, SCORE = "passed", "score"
+BOTH = "passed_and_score"
+"""Key of an attempt's `extra`: its source recorded passing beside the score (`ingest.results`)."""
+
 RESOURCES: dict[str, Kind] = {"cost_usd": "cost", "latency_s": "latency", "tokens": "cost"}
 """Measurements of every attempt that are no quality: less is better."""
 _YES = frozenset({"true", "t", "yes", "y", "1", "1.0"})
@@ -95,9 +98,9 @@ def run_of(attempts: Iterable[Attempt], *, label: str, verdicts: Verdicts | None
     """The run that these attempts make, one metric per name in ``extra["metric"]`` and one per check's verdict.
 
     Attempts without a metric's name give `passed` where every score is 0 or 1, else `score`, and both where passing
-    was recorded apart from the score. Attempts that end in an error of the agent or a timeout count as 0, others
-    without a score are excluded and counted. `verdicts` by (task, trial): a check that says nothing about any attempt
-    of a task does not apply to that task.
+    was recorded beside the score; with a name, passing beside the score is ``name:passed``. Attempts that end in an
+    error of the agent or a timeout count as 0, others without a score are excluded and counted. `verdicts` by (task,
+    trial): a check that says nothing about any attempt of a task does not apply to that task.
 
     Raises:
         InputError: the same trial of one task occurs twice for one metric.
@@ -199,13 +202,15 @@ def _quality(metric: str, group: Sequence[Attempt]) -> dict[str, list[float | No
     passed: list[float | None] = [float(a.status == "passed") if a.status in SCORED else None for a in group]
     scores: list[float | None] = [_score(a) for a in group]
     graded = any(s not in (None, 0.0, 1.0) for s in scores)
-    if not graded:
-        return {metric or PASSED: passed}
     apart = any(a.score is not None and a.status in ("passed", "failed") and (a.score >= 1.0) != (a.status == "passed")
                 for a in group)  # fmt: skip
+    # A table that has both columns says two things, and the other side's may differ where these agree.
+    both = apart or any(a.extra.get(BOTH) for a in group)
+    if not graded and not both:
+        return {metric or PASSED: passed}
     if metric:
-        return {metric: scores}
-    return {PASSED: passed, SCORE: scores} if apart else {SCORE: scores}
+        return {metric: scores, f"{metric}:{PASSED}": passed} if both else {metric: scores}
+    return {PASSED: passed, SCORE: scores} if both else {SCORE: scores}
 
 
 def _score(a: Attempt) -> float | None:

@@ -249,6 +249,8 @@ def _attempt(cells: Mapping[str, Any]) -> tuple[str, Attempt | None, list[tuple[
     for name in ("metric", "task_type"):
         if (text := words(cells.get(name))) is not None:
             extra[name] = text
+    if passed is not None and score is not None:
+        extra["passed_and_score"] = True
     attempt = Attempt(
         task=task,
         trial=trial,
