@@ -13,6 +13,7 @@ from seatrial.stats import ratio_estimate
 WEIGHT = {"low": 0.25, "medium": 0.5, "high": 1.0}
 SEVERITIES = ("high", "medium", "low")
 NONE_TRIGGERED = "no gate was triggered"
+UNKNOWN = "of no run it is known whether a gate was triggered"
 
 
 class Gates:
@@ -42,7 +43,7 @@ class Gates:
         known = [v for v in counted if v.denominator is not None]
         total = _sum(known)
         kept = sum(v.numerator or 0.0 for v in known)
-        rubric_level, said = _level(total, sum(v.parts["requests"] for v in known))
+        rubric_level, said = _level(total, sum(v.parts["requests"] for v in known)) if known else (None, UNKNOWN)
         none = [v for v in known if not v.denominator]
         notes = [f"{len(none)} of {len(known)} runs triggered no gate: they are not part of the mean"] if none else []
         after = sum(v.parts["after_denial"] for v in known)

@@ -15,6 +15,7 @@ from seatrial.stats import clustered_mean, ratio_estimate
 
 PASSED = "passed: there is nothing to repair"
 NO_MAX = "the cost of doing the task from scratch is not known: no r_max, and no run passed"
+NO_WORK = "the cost of doing the task from scratch is not known: no r_max, and no run that passed recorded any work"
 NONE_FAILED = "no run failed"
 
 
@@ -33,7 +34,7 @@ class Repair:
         value waits in `combine` where only other runs can tell R_max."""
         found = damage_of(run)
         if isinstance(found, str):
-            return value_of(self.name, self.version, run, None, found)
+            return value_of(self.name, self.version, run, None, PASSED if run.attempt.status == "passed" else found)
         if run.attempt.status == "passed":
             return value_of(self.name, self.version, run, None, PASSED, parts=_parts(found))
         v = value_of(
@@ -108,8 +109,12 @@ def _r_max(rows: Sequence[DimensionValue]) -> float | None:
 
 def _derived(v: DimensionValue, rows: Sequence[DimensionValue]) -> DimensionValue:
     """With R_max from the task's other runs, where nothing else tells it."""
-    r_max = _r_max(rows) if v.why == NO_MAX else None
-    return v if r_max is None else replace(_valued(v, r_max), parts={**v.parts, "derived": True})
+    if v.why != NO_MAX:
+        return v
+    r_max = _r_max(rows)
+    if r_max is None:
+        return replace(v, why=NO_WORK) if any(r.status == "passed" for r in rows) else v
+    return replace(_valued(v, r_max), parts={**v.parts, "derived": True})
 
 
 def _task_value(rows: Sequence[DimensionValue]) -> TaskValue:
@@ -142,16 +147,21 @@ def _parts(found: Damage) -> dict[str, Any]:
 
 
 def _beside(values: Sequence[DimensionValue], level: float, unit: str | None) -> dict[str, Estimate | float | None]:
-    """Expected cost per run, passed ones costing nothing; wall time of restoring the start state, in seconds."""
-    known = [v for v in values if v.parts]
-    if not known:
+    """Expected cost per run, over all runs, passed ones costing nothing: None where a failed run's cost is not known.
+    Wall time of restoring the start state, in seconds."""
+    if not any(v.parts for v in values):
         return {}
+    known = [v for v in values if v.status == "passed" or v.parts]
+    tasks, whole = [v.task for v in known], len(known) == len(values)
     cost = [0.0 if v.status == "passed" else float(v.parts["cost"]) for v in known]
-    out: dict[str, Estimate | float | None] = {
-        f"expected cost per run, {unit or 'units'}": clustered_mean(cost, [v.task for v in known], level, bounded=False)
-    }
+    expected = clustered_mean(cost, tasks, level, bounded=False) if whole else None
+    if expected is not None and expected.low is not None:
+        expected = replace(expected, low=max(0.0, expected.low))
     lost = [float(v.status != "passed" and bool(v.parts["irreversible"])) for v in known]
-    out["runs that did what cannot be undone"] = clustered_mean(lost, [v.task for v in known], level)
+    out: dict[str, Estimate | float | None] = {
+        f"expected cost per run, {unit or 'units'}": expected,
+        "runs that did what cannot be undone": clustered_mean(lost, tasks, level) if whole else None,
+    }
     took = [v.parts["restore_s"] for v in known if v.parts.get("restore_s") is not None]
     if took:
         out["seconds to restore the start, median"] = float(statistics.median(took))
@@ -166,6 +176,10 @@ def _notes(values: Sequence[DimensionValue]) -> tuple[str, ...]:
             f"over {len(failed)} failed runs of {len(values)}: agents that fail at different tasks are compared at "
             "different tasks, which the expected cost per run is not"
         )
+    blank = sum(not v.parts for v in failed)
+    if blank and any(v.parts for v in values):
+        out.append(f"the cost of {blank} of {len(failed)} failed runs is not recorded: the expected cost per run is "
+                   "not known")  # fmt: skip
     derived = len({v.task for v in failed if v.parts.get("derived")})
     if derived:
         out.append(f"R_max of {derived} tasks is what runs that passed changed: the task names none")

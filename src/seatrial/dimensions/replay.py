@@ -38,7 +38,7 @@ class ReplayIntegrity:
         """Re-execute the run in this process and in a fresh one, and its agent where its responses are recorded."""
         trace = run.trace
         if trace is None:
-            return self._none(run, "there is no log of this run", level=0.0)
+            return self._none(run, "there is no log of this run")
         if not any(a.reached and a.result is not None for a in actions_of(trace)):
             return self._none(run, "the run has no action to re-execute")
         if run.world is None:
@@ -70,8 +70,8 @@ class ReplayIntegrity:
             beside={k: v for k, v in beside.items() if v is not None},
         )  # fmt: skip
 
-    def _none(self, run: Evidence, why: str, level: float | None = None) -> DimensionValue:
-        return value_of(self.name, self.version, run, None, why, level=level, level_why=why if level == 0.0 else "")
+    def _none(self, run: Evidence, why: str) -> DimensionValue:
+        return value_of(self.name, self.version, run, None, why)
 
     def _elsewhere(self, run: Evidence, trace: Trace, patterns: tuple[str, ...]) -> Reexecution:
         if run.origin is None:

@@ -145,7 +145,7 @@ def test_without_a_world_there_is_no_replay_and_without_actions_nothing_to_repla
     assert (bare.value, bare.why) == (None, NO_WORLD)
     assert D5.measure(shelf.run([])).value is None
     gone = D5.measure(msgspec.structs.replace(run, trace=None))
-    assert (gone.value, gone.level) == (None, 0.0)
+    assert (gone.value, gone.level) == (None, None)
 
 
 def test_a_world_that_begins_elsewhere_is_brought_into_the_recorded_start() -> None:
