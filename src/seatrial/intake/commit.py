@@ -9,7 +9,7 @@ import polars as pl
 from seatrial.errors import StoreError
 from seatrial.intake.assignments import Join
 from seatrial.intake.prepare import FileEnd, Part, Prepared
-from seatrial.intake.settle import compare, join, mark_copied, rename, repack, trace_of
+from seatrial.intake.settle import at_home, compare, join, mark_copied, rename, repack, trace_of
 from seatrial.records import FileReport, Skip, Trace
 from seatrial.records.tables import CONSENTS, TABLES
 from seatrial.store import Store, frames, session_row, step_rows
@@ -115,11 +115,11 @@ class Committer:
         for prepared in batch:
             name = prepared.session
             old = pending.get(name) or kept.get(name)
-            if old is not None and prepared.blob != old.blob and compare(prepared, old) == "older":
-                self._note(
-                    prepared,
-                    f"an older copy of session {name}: {len(prepared.steps)} steps here, {len(old.steps)} in the store",
-                )
+            if old is not None:
+                prepared = at_home(prepared, old)
+            verdict = None if old is None else compare(prepared, old)
+            if old is not None and verdict in ("older", "twin"):
+                self._note_left(prepared, old, older=verdict == "older")
                 self._sessions.setdefault(name, len(old.steps))
                 continue
             prepared = join(prepared, self._assignments, None if old is None else kept.trace(old))
@@ -157,6 +157,11 @@ class Committer:
         self._store.commit(tables, replace_sessions=replaced)
         for prepared in pending:
             self._owners.claim(prepared.session, prepared.records(copied=False))
+
+    def _note_left(self, prepared: Prepared, old: Prepared, *, older: bool) -> None:
+        counts = f"{len(prepared.steps)} steps here, {len(old.steps)} in the store"
+        same = f"session {prepared.session} is also in {old.file}, which is kept"
+        self._note(prepared, f"an older copy of session {prepared.session}: {counts}" if older else same)
 
     def _note(self, prepared: Prepared, why: str) -> None:
         self.notes.append(Skip(file=prepared.file, line=None, why=why, noted=True))

@@ -11,7 +11,7 @@ from seatrial.intake.prepare import Prepared, as_prepared
 from seatrial.records import Step, Totals, Trace, Usage
 from seatrial.store.blobs import unpack
 
-Verdict = Literal["new", "changed", "known", "older", "other"]
+Verdict = Literal["new", "changed", "known", "older", "twin", "other"]
 
 
 def trace_of(prepared: Prepared) -> Trace:
@@ -28,24 +28,56 @@ def compare(new: Prepared, old: Prepared) -> Verdict:
     """How a session relates to the one that is kept under its name.
 
     Two traces are one session when they come from the same bytes, share source records, or one begins with
-    all of the other's steps. The one with less in it is the older copy.
+    all of the other's steps. The one with less in it is the older copy. Of two files that hold as much of it, one
+    is kept whichever comes first: `twin` says that it is the other one.
     """
     if new.blob == old.blob:
         return "known"
     same_source = new.row["source_hash"] is not None and new.row["source_hash"] == old.row["source_hash"]
-    reread = new.row["file"] == old.row["file"] and new.row["reader_version"] != old.row["reader_version"]
-    if same_source or reread:
+    same_file = new.row["file"] == old.row["file"]
+    if same_source or (same_file and new.row["reader_version"] != old.row["reader_version"]):
         return "changed"
     mine, theirs = set(new.records(copied=True)), set(old.records(copied=True))
     if mine and theirs:
         if not mine & theirs:
             return "other"
-        return "older" if mine < theirs or (not mine >= theirs and len(mine) < len(theirs)) else "changed"
-    a, b = trace_of(new).steps, trace_of(old).steps
-    n = min(len(a), len(b))
-    if not n or [_gist(s) for s in a[:n]] != [_gist(s) for s in b[:n]]:
-        return "other"
-    return "older" if len(a) < len(b) else "changed"
+        if mine < theirs or (not mine >= theirs and len(mine) < len(theirs)):
+            return "older"
+        equal = len(mine) == len(theirs)
+    else:
+        a, b = trace_of(new).steps, trace_of(old).steps
+        n = min(len(a), len(b))
+        if not n or [_gist(s) for s in a[:n]] != [_gist(s) for s in b[:n]]:
+            return "other"
+        if len(a) < len(b):
+            return "older"
+        equal = len(a) == len(b)
+    return "twin" if equal and not same_file and _richness(new) < _richness(old) else "changed"
+
+
+def _richness(prepared: Prepared) -> tuple[int, int, int, int, int, str, str]:
+    """What a session has in it, by its rows; hash and path decide between equals. Copying and joining change none."""
+    row, steps = prepared.row, prepared.steps
+    return (
+        len(steps),
+        row["outcome_status"] is not None,
+        sum(s["chars"] for s in steps),
+        sum(s["tool_calls"] for s in steps),
+        sum((s["time"] is not None) + (s["model"] is not None) for s in steps),
+        row["source_hash"] or "",
+        row["file"] or "",
+    )
+
+
+def at_home(new: Prepared, old: Prepared) -> Prepared:
+    """The session as if it were read from the file that the kept one names, where both come from the same bytes."""
+    source = new.row["source_hash"]
+    same = source is not None and source == old.row["source_hash"]
+    if not same or new.row["file"] == old.row["file"] or new.row["reader_version"] != old.row["reader_version"]:
+        return new
+    trace = trace_of(new)
+    source_of = msgspec.structs.replace(trace.provenance, file=old.row["file"])
+    return repack(new, msgspec.structs.replace(trace, provenance=source_of))
 
 
 def _gist(step: Step) -> tuple[str, str, float | None]:

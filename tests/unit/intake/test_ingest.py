@@ -328,3 +328,25 @@ def test_the_real_reader_is_what_ingest_uses(store: Store, tmp_path: Path) -> No
     result = intake.ingest(store, [tmp_path / "in"])
     assert result.files == {"read": 1, "kept": 0, "skipped": 1}
     assert result.skipped[0].file.endswith("noise.bin")
+
+
+@pytest.mark.parametrize("same_bytes", [True, False])
+def test_one_session_in_two_files_settles_on_one_whatever_the_order(
+    fake: ModuleType, tmp_path: Path, same_bytes: bool
+) -> None:
+    """Two exports of one session, with the same records or the very same bytes: read again, nothing changes."""
+    further = {} if same_bytes else {"model": "m"}
+    a = fake.write(tmp_path / "a" / "s.jsonl", fake.say("1", "hello"), fake.say("2", "more"))
+    b = fake.write(tmp_path / "b" / "s.jsonl", fake.say("1", "hello"), fake.say("2", "more", **further))
+    winners = set()
+    for n, order in enumerate(((a, b), (b, a))):
+        store = Store.open(tmp_path / f"store{n}", create=True)
+        run(store, [order[0]], fake.read_file)
+        run(store, [order[1]], fake.read_file)
+        version, before = store.data_version, state(store)
+        for again in (order, order[::-1], order[:1], order[1:]):
+            result = run(store, again, fake.read_file)
+            assert (result.added, result.replaced, result.known) == (0, 0, 1)
+            assert (result.data_version, state(store)) == (version, before)
+        winners.add(store.trace("s").steps[1].model)
+    assert winners == {None if same_bytes else "m"}
