@@ -105,6 +105,8 @@ class ChatClient:
         self._stream = stream
         self._sleep = sleep
         self._next = 0.0
+        self.trouble: ChatError | None = None
+        """Why the last try failed, while another is made; None once the server answers. For whoever gives up first."""
         self._jitter = random.Random(f"chat:{model}")
         key = key or os.environ.get("SEATRIAL_API_KEY")
         if key is None and parts.hostname == "api.openai.com":
@@ -134,6 +136,7 @@ class ChatClient:
             except _Again as again:
                 if number == self._patience.tries:
                     raise again.error from again
+                self.trouble = again.error
                 self._sleep(self._wait(number, again.after))
                 continue
             return self._reply(raw, time.monotonic() - begun, number)
@@ -201,6 +204,7 @@ class ChatClient:
     def _check(self, response: httpx.Response) -> None:
         status = response.status_code
         if status < 400:
+            self.trouble = None
             return
         said = _said(response)
         text = f"{self.url} answered {status}: {said}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,7 @@ from seatrial import privacy
 from seatrial.canon import content_hash
 from seatrial.dimensions.audit_record import sealed, task_spec
 from seatrial.engine.ledger import Ledger
-from seatrial.errors import EvidenceError, SeatrialError, StoreError
+from seatrial.errors import EvidenceError, SeatrialError, StoreError, UsageError
 from seatrial.flows import attempts as rows
 from seatrial.flows.judging import judge, place
 from seatrial.flows.suite import agent_of, open_suite
@@ -93,6 +94,7 @@ def run_suite(
         StoreError: another process is working on this very run.
     """
     approver_of(options.approver)  # a mistake in a word is told before anything runs
+    _fits(options)
     opened = suite if isinstance(suite, Suite) else open_suite(suite)
     # One turn never takes longer than the attempt that it belongs to.
     turn = 600.0 if options.limits.seconds is None else min(600.0, options.limits.seconds)
@@ -278,6 +280,29 @@ def _alone(path: Path, run: str) -> Any:
     stack = ExitStack()
     stack.push(held.__exit__)
     return stack
+
+
+LONGEST_S = 1e9
+
+
+def _fits(options: RunOptions) -> None:
+    """What an option cannot mean is told before anything runs.
+
+    Raises:
+        UsageError: a limit is no number, or the cassette's place is no folder.
+    """
+    seconds, cost = options.limits.seconds, options.limits.cost_usd
+    if seconds is not None and not 0 < seconds <= LONGEST_S:
+        raise UsageError(f"an attempt may take more than 0 and at most {LONGEST_S:.0f} seconds, not {seconds}",
+                         hint="--timeout SECONDS")  # fmt: skip
+    if cost is not None and not 0 <= cost < math.inf:
+        raise UsageError(f"an attempt may cost 0 USD or more, not {cost}", hint="leave --max-cost out for no limit")
+    if options.cassette is not None:
+        try:
+            options.cassette.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise UsageError(f"--cassette {options.cassette} can be no folder: {said}", hint="name a folder") from error
 
 
 def _reused(before: int, planned: int, run: str, name: str | None) -> tuple[str, ...]:

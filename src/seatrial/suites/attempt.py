@@ -327,6 +327,9 @@ def _ending(running: _Running) -> tuple[str | None, Status | None, str]:
         return "agent_error", "error_agent", _said(failure)
     if error is not None:
         return "infra_error", "error_infra", _said(error)
+    trouble = getattr(talk.inner, "trouble", None) if talk is not None else None
+    if done is None and trouble is not None:
+        return "infra_error", "error_infra", f"still asking again at the time limit: {_said(trouble)}"
     if done is None:
         return "time_limit", "timeout", "the agent did not answer within the time limit"
     if done.stopped == "infra_error":

@@ -9,6 +9,9 @@ import msgspec
 from seatrial import stats
 from seatrial.records import SCORED, STATUSES, Attempt, Counts, Estimate, Layer, Verdict
 
+BROKEN = ("error_infra", "error_agent", "timeout")
+"""Statuses of attempts that something ended which no check judged: why, has to be said."""
+
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over all scored attempts. `estimate`: share passed, clustered by task; None where it never applies.
@@ -36,7 +39,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One task: scored and passed attempts, statuses, and what an attempt costs and takes."""
+    """One task: scored and passed attempts, statuses, and what an attempt costs and takes. `why` is the most frequent
+    reason of the attempts that ended in an error or out of time; None where none did."""
 
     task: str
     n_scored: int
@@ -45,6 +49,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: Spread
     latency_s: Spread
     tokens: Spread
+    why: str | None = None
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +173,6 @@ def _metric(
     level: float,
 ) -> MetricResult:
     failures = [reason for _, ok, reason in judged if not ok and reason]
-    most = max(dict.fromkeys(failures), key=failures.count) if failures else None
     estimate = stats.clustered_proportion([float(ok) for _, ok, _ in judged], [t for t, _, _ in judged], level)
     return MetricResult(
         metric=metric,
@@ -179,8 +183,13 @@ def _metric(
         passed=sum(ok for _, ok, _ in judged),
         not_applicable=not_applicable,
         estimate=estimate if judged else None,
-        why=most,
+        why=_most(failures),
     )
+
+
+def _most(reasons: Sequence[str]) -> str | None:
+    """The most frequent reason, the first of equals."""
+    return max(dict.fromkeys(reasons), key=reasons.count) if reasons else None
 
 
 def _by_task(attempts: Sequence[Attempt]) -> dict[str, list[Attempt]]:
@@ -200,6 +209,7 @@ def _tasks(attempts: Sequence[Attempt]) -> tuple[TaskResult, ...]:
             cost_usd=spread([a.cost_usd for a in group]),
             latency_s=spread([a.latency_s for a in group]),
             tokens=spread([a.tokens for a in group]),
+            why=_most([a.reason for a in group if a.status in BROKEN and a.reason]),
         )
 
     return tuple(one(task, group) for task, group in _by_task(attempts).items())

@@ -14,6 +14,9 @@ from seatrial.engine.ledger import Ledger
 from seatrial.errors import UsageError
 from seatrial.records import Attempt, Task, Verdict
 
+MOST_ATTEMPTS = 1_000_000
+"""Attempts of one run: every one is planned before the first is made, and kept in one ledger."""
+
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt to make. `seed` depends on the run's seed, the task and the trial alone, so that neither order nor
@@ -57,15 +60,24 @@ def plan(tasks: Sequence[Task], hashes: dict[str, str], k: int, seed: int) -> li
     """Every attempt, all tasks' first trials first, so that a run that is stopped early is balanced.
 
     Raises:
-        UsageError: k is below 1.
+        UsageError: k is below 1, or there would be more than `MOST_ATTEMPTS`.
     """
     if k < 1:
         raise UsageError(f"k must be at least 1, got {k}")
+    if k * len(tasks) > MOST_ATTEMPTS:
+        raise UsageError(
+            f"{k} attempts at {_counted(len(tasks), 'task')} are more than the {MOST_ATTEMPTS:,} that a run may have",
+            hint=f"-k {max(1, MOST_ATTEMPTS // max(1, len(tasks)))} at most",
+        )
     return [
         Planned(task=t, task_hash=hashes[t.id], trial=trial, seed=_seed(seed, t.id, trial))
         for trial in range(k)
         for t in tasks
     ]
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _seed(seed: int, task: str, trial: int) -> int:

@@ -11,6 +11,7 @@ from seatrial.report.section import Column, Section, Table
 from seatrial.report.text import clean, clip, name
 
 SHOWN_TASKS = 60
+SHOWN_REASONS = 5
 
 
 class _Metric(Protocol):
@@ -61,7 +62,7 @@ def run(heading: str, result: _Result, warnings: Sequence[str] = ()) -> tuple[Se
             items=tuple(clean(w) for w in warnings),
         ),
         Section(heading="How reliably", tables=(curve(result.curve, short(result)),)),
-        Section(heading="By task", tables=(by_task(result.tasks, short(result)),)),
+        Section(heading="By task", tables=(by_task(result.tasks, short(result)),), items=broken(result.tasks)),
     )
 
 
@@ -189,6 +190,21 @@ def by_task(rows: Sequence[Any], note: str = "") -> Table:
             for t in order[:SHOWN_TASKS]
         ),
     )
+
+
+def broken(rows: Sequence[Any]) -> tuple[str, ...]:
+    """Why attempts ended in an error or out of time: each reason with its tasks, the most frequent first."""
+    found: dict[str, list[str]] = {}
+    for t in rows:
+        if why := getattr(t, "why", None):
+            found.setdefault(why, []).append(name(t.task))
+    out = []
+    for why, tasks in sorted(found.items(), key=lambda item: -len(item[1]))[:SHOWN_REASONS]:
+        more = f" and {len(tasks) - 3} more tasks" if len(tasks) > 3 else ""
+        out.append(f"{', '.join(tasks[:3])}{more}: {clean(why)}")
+    if len(found) > SHOWN_REASONS:
+        out.append(f"{len(found) - SHOWN_REASONS} more reasons (--json lists all)")
+    return tuple(out)
 
 
 def _usd(value: float | None) -> str | None:

@@ -22,7 +22,10 @@ class CommandAgent:
     """
 
     def __init__(self, command: str, *, name: str | None = None, version: str = "1", seconds: float = 600.0) -> None:
-        self._words = shlex.split(command)
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"cmd: the command line cannot be read: {error}", hint="close every quote") from error
         if not self._words:
             raise UsageError("cmd: without a program", hint="write cmd:program args")
         self.name = name or self._words[0].rpartition("/")[2]

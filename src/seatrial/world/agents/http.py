@@ -42,7 +42,9 @@ class HttpAgent:
 
     def begin(self, tools: Sequence[ToolSpec], seed: int) -> _Posts:
         """A new session, with an id of its own."""
-        client = httpx.Client(timeout=httpx.Timeout(self._seconds, connect=10.0), transport=self._transport)
+        client = httpx.Client(
+            timeout=httpx.Timeout(self._seconds, connect=min(10.0, self._seconds)), transport=self._transport
+        )
         return _Posts(client, self._url, Session(tools, seed))
 
 

@@ -120,6 +120,11 @@ class _Chat:
             seconds=round(time.monotonic() - begun, 6),
         )
 
+    @property
+    def trouble(self) -> ChatError | None:
+        """Why the server has not answered yet, while it is asked again; None where it has."""
+        return self._client.trouble
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

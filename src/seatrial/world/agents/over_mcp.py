@@ -38,7 +38,10 @@ class McpAgent:
     """
 
     def __init__(self, command: str, *, name: str | None = None, version: str = "1", seconds: float = 600.0) -> None:
-        self._words = shlex.split(command)
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"mcp: the command line cannot be read: {error}", hint="close every quote") from error
         if not self._words:
             raise UsageError("mcp: without a program", hint="write mcp:program args {mcp_config} {task}")
         mcp_server.server("probe", (), lambda tool, arguments: ToolResult())

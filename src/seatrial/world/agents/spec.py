@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
 
 from seatrial.chat import Patience, Sampling
 from seatrial.errors import UsageError
@@ -41,7 +44,7 @@ def parse_agent(
     """
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https") and rest.startswith("//"):
-        return HttpAgent(spec, seconds=seconds)
+        return HttpAgent(_address(spec, spec), seconds=seconds)
     if kind == "python" and rest:
         return _python(rest, seconds)
     if kind == "cmd" and rest.strip():
@@ -49,12 +52,35 @@ def parse_agent(
     if kind == "chat" and "@" in rest:
         model, _, url = rest.rpartition("@")
         if model and url:
-            return ChatAgent(model, url, sampling=sampling, prices=prices, patience=Patience(read=seconds))
+            return ChatAgent(
+                model,
+                _address(url, spec),
+                sampling=sampling,
+                prices=prices,
+                patience=Patience(read=seconds, connect=min(10.0, seconds)),
+            )
     if kind == "mcp" and rest.strip():
         from seatrial.world.agents.over_mcp import McpAgent
 
         return McpAgent(rest, seconds=seconds)
     raise UsageError(f"--agent {spec!r} is no agent", hint=f"one of {FORMS}")
+
+
+def _address(url: str, spec: str) -> str:
+    """The address, if it is one that can be asked: a mistake is told before anything runs.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        parts = httpx.URL(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.host) and not any(c.isspace() for c in url)
+        port = urlsplit(url).port
+    except (httpx.InvalidURL, ValueError, TypeError):
+        fits, port = False, None
+    if not fits or port == 0:
+        raise UsageError(f"--agent {spec!r}: {url!r} is no http(s) address", hint="http://HOST:PORT/path")
+    return url
 
 
 def _python(name: str, seconds: float) -> AgentUnderTest:
