@@ -103,9 +103,7 @@ def page(
     return document(title=f"{clean(title)} · seatrial", css=CSS, icon=ICON, body=body)
 
 
-def fragment(
-    sections: Sequence[Section], *, depth: int = 2, prefix: str = "", verdict: Ranking | None = None
-) -> str:
+def fragment(sections: Sequence[Section], *, depth: int = 2, prefix: str = "", verdict: Ranking | None = None) -> str:
     """Sections as HTML to stand inside another page, whose style sheet holds `style.CSS`.
 
     `depth` is the level of the first heading; `prefix` keeps their ids apart from the page's own.
