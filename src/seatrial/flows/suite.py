@@ -25,7 +25,7 @@ def open_suite(spec: str | Path) -> Suite:
     text = str(spec)
     suite = _example(text.removeprefix(EXAMPLE)) if text.startswith(EXAMPLE) else suites.load(text)
     for task in suite.tasks:
-        validate(task, suite.file)
+        validate(task, suite.file, suite.lines.get(task.id))
     return suite
 
 

@@ -110,10 +110,16 @@ def _bad_pattern(value: Any) -> str | None:
 
     if not isinstance(value, str):
         return "value is not a regular expression"
+    quiet = re2.Options()
+    quiet.log_errors = False
     try:
-        re2.compile(value)
+        re2.compile(value, quiet)
     except re2.error as error:
-        return f"value is not a regular expression of RE2: {error}"
+        said = error.args[0] if error.args else "it cannot be read"
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        return f"value is not a regular expression of RE2: {text}"
+    except UnicodeEncodeError:
+        return "value is not a regular expression: it holds half of a character"
     return None
 
 

@@ -95,6 +95,7 @@ def _file(path: Path) -> Suite:
     _against(head, file_schema()["oneOf"][1]["properties"]["suite"], str(path), None, "suite")
     defaults = head.get("defaults", {})
     tasks, drafts = [], []
+    lines: dict[str, int] = {}
     for number, (line, one) in enumerate(raw, 1):
         if not isinstance(one, dict):
             raise InputError(f"task {number}: expected an object", file=str(path), line=line)
@@ -102,6 +103,8 @@ def _file(path: Path) -> Suite:
         what = f"task {merged.get('id') or number}"
         _against(merged, task_schema(), str(path), line, what)
         task = _resolved(Task(**merged), path.parent, head.get("packages", ()), str(path), line)
+        if line is not None:
+            lines[task.id] = line
         if task.extra.get("draft"):
             drafts.append(task.id)
         else:
@@ -119,6 +122,7 @@ def _file(path: Path) -> Suite:
         drafts=tuple(drafts),
         file=str(path),
         holdout=head.get("holdout", HOLDOUT_SHARE),
+        lines=lines,
     )
 
 
@@ -227,8 +231,9 @@ def _yaml(text: str, file: str) -> tuple[dict[str, Any], list[Raw]]:
     except ImportError:
         raise MissingExtra("yaml", "a suite in YAML") from None
     try:
-        whole = yaml.safe_load(text)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _plain_tree(node, file, {}, set())
+        whole = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise InputError(
@@ -239,6 +244,42 @@ def _yaml(text: str, file: str) -> tuple[dict[str, Any], list[Raw]]:
     head, tasks = _split(whole, file)
     lines = list(_task_lines(node, isinstance(whole, list)))
     return head, list(zip(lines, tasks, strict=True))
+
+
+MOST_NODES = 1_000_000
+"""Values that a YAML file may hold once its aliases are written out."""
+
+
+def _plain_tree(node: Any, file: str, sizes: dict[int, int], above: set[int]) -> int:
+    """How many values a YAML node stands for.
+
+    Raises:
+        InputError: an alias leads back to what it stands in, aliases multiply, or a key stands twice in one mapping.
+    """
+    if node is None or isinstance(node.value, str):
+        return 1
+    line = node.start_mark.line + 1
+    if id(node) in above:
+        raise InputError("an alias leads back to what it stands in", file=file, line=line, hint="write it out")
+    if id(node) in sizes:
+        return sizes[id(node)]
+    above.add(id(node))
+    n, seen = 1, set()
+    for item in node.value:
+        key, value = item if isinstance(item, tuple) else (None, item)
+        if key is not None:
+            n += _plain_tree(key, file, sizes, above)
+            named = (key.tag, key.value) if isinstance(key.value, str) and key.value != "<<" else None
+            if named is not None and named in seen:
+                at = key.start_mark.line + 1
+                raise InputError(f"the key {key.value!r} stands twice in one mapping", file=file, line=at)
+            seen.add(named)
+        n += _plain_tree(value, file, sizes, above)
+        if n > MOST_NODES:
+            raise InputError(f"its aliases stand for more than {MOST_NODES:,} values", file=file, line=line)
+    above.discard(id(node))
+    sizes[id(node)] = n
+    return n
 
 
 def _task_lines(node: Any, is_list: bool) -> Iterator[int]:

@@ -23,7 +23,7 @@ class Suite:
     `world(seed)` makes a fresh world for one attempt; None: the tasks need none (the agent brings its own, or only
     talks). `counterpart(task)` is whoever the agent works for; None: the task's input is the only message.
     `approver(task)` decides on gated calls; None: they are denied. `drafts` are ids of tasks that no person has
-    approved yet: they are never run.
+    approved yet: they are never run. `lines` are the lines of `file` where tasks stand, by id, as far as known.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class Suite:
         drafts: tuple[str, ...] = (),
         file: str | None = None,
         holdout: float = HOLDOUT_SHARE,
+        lines: Mapping[str, int] | None = None,
     ) -> None:
         """Raises InputError when two tasks have one id, UsageError for a hold-out share outside [0, 1)."""
         seen: set[str] = set()
@@ -56,6 +57,7 @@ class Suite:
         self.drafts = drafts
         self.file = file
         self.holdout = holdout
+        self.lines = dict(lines or {})
 
     @cached_property
     def hashes(self) -> dict[str, str]:
