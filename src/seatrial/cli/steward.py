@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UserArgument = Annotated[str | None, typer.Argument(metavar="[USER]", help="The person: name as read, or pseudonym.")]
 SessionOption = Annotated[list[str] | None, typer.Option("--session", help="A session; may be repeated.")]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask; needed where there is no terminal.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -50,10 +50,11 @@ def forget(
     """
     from seatrial.flows import steward
 
+    _refuse_unasked(yes)
     opened = _open(store)
     lost = _emptied(opened)
     about = steward.subject_of(opened, user=user, sessions=session or [])
-    _ask(f"Erase {len(about.sessions)} sessions for good?", yes or as_json)
+    _ask(f"Erase {len(about.sessions)} sessions for good?", yes)
     with output.progress(quiet=as_json) as step:
         done = steward.forget(opened, about, step)
     _show("forget", done, opened, lost, as_json)
@@ -71,7 +72,7 @@ def purge(
 ) -> None:
     """Erase old sessions for good (default: older than the setting retention_days), and all earlier data versions.
 
-    Sessions without any time are kept and counted.
+    Sessions without any time are kept and counted. Where there is nothing to erase, earlier data versions stay too.
 
     Examples:
 
@@ -83,6 +84,8 @@ def purge(
     from seatrial.flows import steward
 
     moment = steward.cutoff(before, older_than)
+    if not dry_run:
+        _refuse_unasked(yes)
     opened = _open(store)
     lost: list[str] = []
     if not dry_run:
@@ -101,7 +104,8 @@ def purge(
             for text in undated:
                 output.warn(text)
         return
-    _ask(f"Erase {plan.sessions} sessions, and every earlier data version, for good?", yes or as_json)
+    if plan.sessions:
+        _ask(f"Erase {plan.sessions} sessions, and every earlier data version, for good?", yes)
     with output.progress(quiet=as_json) as step:
         done = steward.purge(opened, moment, progress=step)
     assert done.erased is not None
@@ -166,6 +170,7 @@ def consent_withdraw(
     from seatrial.errors import InputError
     from seatrial.flows import steward
 
+    _refuse_unasked(yes)
     opened = _open(store)
     lost = _emptied(opened)
     try:
@@ -174,7 +179,7 @@ def consent_withdraw(
         if user is None:
             raise
         about = steward.Subject((steward.subject_name(opened, user),), ())
-    _ask(f"Withdraw consent and erase {len(about.sessions)} sessions for good?", yes or as_json)
+    _ask(f"Withdraw consent and erase {len(about.sessions)} sessions for good?", yes)
     with output.progress(quiet=as_json) as step:
         done = steward.take_back(opened, about, step)
     _show("consent withdraw", done, opened, lost, as_json)
@@ -211,8 +216,20 @@ def _emptied(store: Store) -> list[str]:
     return [f"dropped from the spool: {why}" for why in drain(store, redact=load().redact)]
 
 
+def _refuse_unasked(yes: bool) -> None:
+    """Nothing is erased for good unless somebody said so.
+
+    Raises:
+        UsageError: neither was ``--yes`` given, nor is there anybody to ask.
+    """
+    from seatrial.errors import UsageError
+
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("this erases for good, and there is nobody to ask", hint="say --yes to go ahead")
+
+
 def _ask(question: str, yes: bool) -> None:
-    if not yes and sys.stdin.isatty():
+    if not yes:
         typer.confirm(question, abort=True, err=True)
 
 

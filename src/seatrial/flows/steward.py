@@ -24,6 +24,7 @@ from seatrial.records.tables import TABLES
 from seatrial.settings import load
 from seatrial.store import Erasure, Store, consents, erase, permission, set_consent, withdraw
 from seatrial.store.erase import before, family, of_user
+from seatrial.store.scan import Proof
 
 ProgressFn = Callable[[int, int | None, str], None]
 
@@ -110,10 +111,19 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def purge(store: Store, moment: float, *, dry_run: bool = False, progress: ProgressFn | None = None) -> Purge:
-    """Erase sessions and attempts that ended before a moment, and every earlier state of all others."""
+    """Erase sessions and attempts that ended before a moment, and every earlier state of all others.
+
+    Where nothing is that old nothing is done, but that an erasure that was cut short is ended.
+    """
     old, undated = before(store, moment)
     if dry_run:
         return Purge(sessions=len(family(store, old)), undated=undated, erased=None)
+    if not old and not store.half_erased():
+        nothing = Proof(files=0, bytes=0, unpacked_bytes=0, looked_for={}, found=())
+        none = Erasure(
+            sessions=(), rows={}, blobs=0, versions=0, shared=0, data_version=store.data_version, proof=nothing
+        )
+        return Purge(sessions=0, undated=undated, erased=none)
     done = erase(store, old, progress=progress)
     return Purge(sessions=len(done.sessions), undated=undated, erased=done)
 

@@ -332,7 +332,7 @@ class RemoteStore(Store):
             found, ok=False, checks=(*found.checks, check), problems=(*missing, *found.problems)
         )
 
-    def _half_erased(self) -> bool:
+    def half_erased(self) -> bool:
         return self._lease.read().erasing
 
 

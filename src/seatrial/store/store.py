@@ -310,7 +310,7 @@ class Store:
         return self._verified(self.blobs, progress)
 
     def _verified(self, blobs: Blobs, progress: Callable[[int, int | None, str], None] | None = None) -> Verification:
-        erasing = self._half_erased()
+        erasing = self.half_erased()
         return verify(
             self.versions,
             blobs,
@@ -321,7 +321,8 @@ class Store:
             originals=self._originals,
         )
 
-    def _half_erased(self) -> bool:
+    def half_erased(self) -> bool:
+        """Whether an erasure was cut short and has not been ended."""
         return (self.path / ERASING).exists()
 
     def refuse_originals(self) -> None:

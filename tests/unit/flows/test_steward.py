@@ -58,32 +58,32 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_forget_a_person(call: Call, tmp_path: Path) -> None:
-    status, result = call("forget", "jane")
+    status, result = call("forget", "jane", "--yes")
     assert status == 0
     assert (result["sessions"], result["proof"]["ok"], result["proof"]["found"]) == (2, True, [])
     assert result["rows"]["sessions"] == 2
     store = Store.open(tmp_path / "store")
     assert store.session_ids() == [BOBS]
     assert call("verify")[0] == 0
-    status, error = call("forget", "jane")
+    status, error = call("forget", "jane", "--yes")
     assert (status, error["code"]) == (2, "bad_input")
 
 
 def test_forget_a_session_by_the_start_of_its_id(call: Call, tmp_path: Path) -> None:
-    status, result = call("forget", "--session", "aaaa1111")
+    status, result = call("forget", "--session", "aaaa1111", "--yes")
     assert (status, result["sessions"]) == (0, 1)
     assert Store.open(tmp_path / "store").session_ids() == [JANES[1], BOBS]
 
 
 def test_a_pseudonym_names_its_person(call: Call, tmp_path: Path) -> None:
     store = Store.open(tmp_path / "store")
-    assert call("forget", store.pseudonyms()[0].of("bob"))[1]["sessions"] == 1
+    assert call("forget", store.pseudonyms()[0].of("bob"), "--yes")[1]["sessions"] == 1
 
 
 def test_earlier_versions_say_that_they_were_erased(call: Call, tmp_path: Path) -> None:
     store = Store.open(tmp_path / "store")
     before = store.data_version
-    call("forget", "jane")
+    call("forget", "jane", "--yes")
     with pytest.raises(Exception, match=f"data version {before} can no longer be read"):
         store.table("sessions", version=before)
 
@@ -93,14 +93,14 @@ def test_purge(call: Call, tmp_path: Path, options: tuple[str, ...], left: int) 
     status, plan = call("purge", *options, "--dry-run")
     assert (status, plan["sessions"]) == (0, 3 - left)
     assert len(Store.open(tmp_path / "store").session_ids()) == 3
-    status, result = call("purge", *options)
+    status, result = call("purge", *options, "--yes")
     assert (status, result["sessions"]) == (0, 3 - left)
     assert result["proof"]["ok"]
     assert len(Store.open(tmp_path / "store").session_ids()) == left
 
 
 def test_retention_days_is_the_default_and_ingest_keeps_to_it(call: Call, tmp_path: Path) -> None:
-    status, error = call("purge")
+    status, error = call("purge", "--yes")
     assert (status, error["code"]) == (2, "bad_settings")
     (tmp_path / "seatrial.toml").write_text("retention_days = 30\n")
     assert call("purge", "--dry-run")[1]["sessions"] >= 0
@@ -124,17 +124,17 @@ def test_consent_is_kept_to_by_rank_and_export(call: Call, tmp_path: Path) -> No
 
 def test_withdrawal_erases_and_is_remembered(call: Call, tmp_path: Path) -> None:
     call("consent", "set", "jane", "--purpose", "rank")
-    status, result = call("consent", "withdraw", "jane")
+    status, result = call("consent", "withdraw", "jane", "--yes")
     assert (status, result["sessions"], result["proof"]["ok"]) == (0, 2, True)
     (kept,) = call("consent", "list")[1]["consents"]
     assert kept["withdrawn"] is not None
     call("ingest", "jane", "--user", "jane")
     status, exported = call("export", "out")
     assert (exported["written"], exported["left_out"][0]["why"]) == (1, "consent was withdrawn")
-    status, result = call("forget", "jane")
+    status, result = call("forget", "jane", "--yes")
     assert (result["sessions"], result["rows"]["consents"]) == (2, 1)
     assert call("consent", "list")[1]["consents"] == []
-    assert call("consent", "withdraw", "--session", BOBS)[1]["proof"]["ok"]
+    assert call("consent", "withdraw", "--session", BOBS, "--yes")[1]["proof"]["ok"]
 
 
 def test_a_consent_file(call: Call, tmp_path: Path) -> None:
@@ -235,3 +235,38 @@ def test_a_damaged_original_is_found(call: Call, tmp_path: Path) -> None:
     path = next((tmp_path / "store" / "raw").glob("*.aes"))
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
     assert call("verify")[0] == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("forget", "jane"),
+        ("forget", "--session", BOBS),
+        ("purge", "--older-than", "0"),
+        ("consent", "withdraw", "jane"),
+    ],
+)
+def test_nothing_is_erased_unasked(call: Call, tmp_path: Path, command: tuple[str, ...]) -> None:
+    before = Store.open(tmp_path / "store").data_version
+    status, error = call(*command)
+    assert (status, error["code"]) == (2, "usage")
+    assert "--yes" in error["hint"]
+    assert Store.open(tmp_path / "store").data_version == before
+
+
+def test_a_purge_of_nothing_does_nothing(call: Call, tmp_path: Path) -> None:
+    call("consent", "set", "jane", "--purpose", "rank")
+    store = Store.open(tmp_path / "store")
+    versions = store.versions.all()
+    status, result = call("purge", "--before", "2020-01-01", "--yes")
+    assert (status, result["sessions"], result["versions"], result["proof"]["ok"]) == (0, 0, 0, True)
+    assert store.versions.all() == versions
+    assert store.table("sessions", version=1).collect().height
+
+
+def test_a_purge_of_nothing_ends_an_erasure_that_was_cut_short(call: Call, tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store")
+    store.begin_erasing(b'{"blobs":[]}')
+    assert call("verify")[0] == 1
+    assert call("purge", "--before", "2020-01-01", "--yes")[0] == 0
+    assert call("verify")[0] == 0

@@ -289,7 +289,7 @@ def test_forgetting_looks_into_the_spool(
     monkeypatch.chdir(store.path.parent)
     server = web()
     server.post(body(chat(0, 0, user="jane-of-the-spool"), chat(1, 0, user="bob")))
-    command = ["forget", "jane-of-the-spool", "--store", str(store.path), "--json"]
+    command = ["forget", "jane-of-the-spool", "--store", str(store.path), "--yes", "--json"]
     assert run(command) == 4, "a receiver holds the spool"
     assert "stop it" in json.loads(capsys.readouterr().err.splitlines()[-1])["error"]["hint"]
     server.receiver.close()
