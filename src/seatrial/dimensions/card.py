@@ -48,6 +48,14 @@ class Gathered:
         if seen is not None:
             self.touched.append(seen)
 
+    def absorb(self, other: Gathered) -> None:
+        """Take in what another one collected, in the same dimensions."""
+        for name, values in other.values.items():
+            self.values[name] += values
+        self.attempts += other.attempts
+        self.causes += other.causes
+        self.touched += other.touched
+
 
 def scorecard(
     runs: Iterable[Evidence],
@@ -214,6 +222,13 @@ def _repository(seen: Sequence[Touched]) -> dict[str, Any]:
 
 def _warnings(attempts: Sequence[Attempt], per_task: Mapping[str, int], k: int) -> list[str]:
     out = []
+    strange = [a for a in attempts if a.status in SCORED and a.score is not None and not 0.0 <= a.score <= 1.0]
+    if strange:
+        a = strange[0]
+        out.append(
+            f"{len(strange)} scores lie outside [0, 1], the first {a.score:g} at task {a.task}, attempt {a.trial}: no "
+            "share of completion can be read from them, so passed counts as 1 and failed as 0"
+        )
     if per_task and max(per_task.values()) != k:
         out.append(f"tasks have {k} to {max(per_task.values())} scored runs; every task weighs the same")
     if 0 < k < RECOMMENDED_K:

@@ -259,7 +259,7 @@ class Foreign:
     def _traces(self) -> Iterator[tuple[str, Evidence]]:
         seen, left, own = Memory(), dict[str, int](), 0
         read, twice = set[str](), 0
-        taken: dict[tuple[str, str | None, str], set[int]] = {}
+        numbers = _Numbers()
         for file in scan([self.path]):
             reading = read_file(file, format=self.format, seen=seen)
             for trace in reading:
@@ -275,17 +275,48 @@ class Foreign:
                     left[why] = left.get(why, 0) + n
                 if recorded.attempts:
                     label = trace.model or trace.agent.name
-                    attempt = _numbered(
-                        recorded.attempts[0], taken.setdefault((label, trace.task.suite, str(trace.task.id)), set())
-                    )
+                    if self.model not in (None, label):
+                        self.models.add(label)
+                        continue
+                    attempt = numbers.give(recorded.attempts[0], trace, label, file)
                     yield label, Evidence(attempt=attempt, task=task_in(trace), trace=trace)
             if reading.refused is not None and file == self.path:
                 raise reading.refused
         self.warnings += [f"{self.path.name}: left out {n} times: {why}" for why, n in left.items()]
+        if numbers.again:
+            self.warnings.append(f"{self.path.name}: {numbers.again} runs bear no attempt number of their own, "
+                                 f"and count as further attempts of their tasks, first {numbers.first}")  # fmt: skip
         if twice:
             self.warnings.append(f"{self.path.name}: {twice} runs are in more than one file, and counted once")
         if own:
             self.warnings.append(f"{self.path.name}: {own} traces name no task: each counts as a task of its own")
+
+
+class _Numbers:
+    """Attempt numbers by agent and task. `again` counts runs that got another number than the one that they came with,
+    and `first` names the task of the first one."""
+
+    def __init__(self) -> None:
+        self._all: dict[tuple[str, str | None, str], set[int]] = {}
+        self._file: dict[tuple[str, str | None, str], set[int]] = {}
+        self._of: Path | None = None
+        self.again = 0
+        self.first: str | None = None
+
+    def give(self, attempt: Attempt, trace: Trace, label: str, file: Path) -> Attempt:
+        """The attempt with a number that no other of its agent, task and file has, and if the trace names none, no
+        other of its agent and task. The same number in two files is left: those are kept apart (`flows.series`)."""
+        if file != self._of:
+            self._of, self._file = file, {}
+        key = (label, trace.task.suite, attempt.task)
+        everywhere, here = self._all.setdefault(key, set()), self._file.setdefault(key, set())
+        made = _numbered(attempt, set(here if trace.attempt is not None else everywhere))
+        here.add(made.trial)
+        everywhere.add(made.trial)
+        if made.trial != attempt.trial:
+            self.again += 1
+            self.first = self.first or attempt.task
+        return made
 
 
 def _numbered(attempt: Attempt, taken: set[int]) -> Attempt:

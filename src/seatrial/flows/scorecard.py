@@ -19,6 +19,7 @@ from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows.attempts import resolve, runs, stored_run
 from seatrial.flows.evidence import UNNAMED, Foreign, Setting, of_judged, setting
 from seatrial.flows.relevance_judge import RelevanceJudge
+from seatrial.flows.series import ByFile
 from seatrial.records import DimensionResult, Evidence, Scorecard, protocols
 from seatrial.store import Store
 
@@ -132,26 +133,38 @@ def _of_setting(where: Setting, name: str | None) -> list[str]:
 def _foreign(path: Path, options: ScorecardOptions, progress: ProgressFn | None) -> list[_One]:
     source = Foreign(path, format=options.format, model=options.model)
     chosen = _chosen(options)
-    made: dict[tuple[str, str | None], Gathered] = {}
+    made: dict[tuple[str, str | None], ByFile] = {}
     for done, (label, run) in enumerate(source.runs(), 1):
-        made.setdefault((label, run.attempt.suite), Gathered(chosen)).add(run)
+        file = (
+            Path(run.trace.provenance.file).name if run.trace is not None and run.trace.provenance.file else path.name
+        )
+        made.setdefault((label, run.attempt.suite), ByFile(chosen)).add(_annotated(run, options), file)
         _write_audit(run, options)
         if progress is not None:
             progress(done, None, "runs measured")
     labels = [label for label, _ in made]
+    parts = [(label, suite, *one) for (label, suite), by_file in made.items() for one in by_file.series()]
+    apart = [by_file for by_file in made.values() if by_file.twice]
+    if apart:
+        n = sum(by_file.twice for by_file in apart)
+        first = apart[0].first
+        source.warnings.append(f"{path.name}: {n} attempts are recorded in more than one file, the first {first}: "
+                               "such files are not merged but scored apart")  # fmt: skip
     return [
         _One(
-            agent=_called(path.stem if label == UNNAMED else label, suite if labels.count(label) > 1 else None),
+            agent=_called(path.stem if label == UNNAMED else label, suite if labels.count(label) > 1 else None, files),
             model=None if label == UNNAMED else label, suite=suite, gathered=g, warnings=list(source.warnings),
-            basis={"source": str(path)},
+            basis={"source": str(path), **({} if files is None else {"files": files})},
         )
-        for (label, suite), g in made.items()
+        for label, suite, files, g in parts
     ]  # fmt: skip
 
 
-def _called(label: str, suite: str | None) -> str:
-    """Tasks of two suites are never taken for one: an agent that tried both has a scorecard for each."""
-    return label if suite is None else f"{label} ({suite})"
+def _called(label: str, suite: str | None, files: str | None) -> str:
+    """Tasks of two suites are never taken for one: an agent that tried both has a scorecard for each, and so have
+    files that record the same attempts."""
+    more = ", ".join(part for part in (suite, files) if part is not None)
+    return f"{label} ({more})" if more else label
 
 
 def gather(
@@ -204,7 +217,9 @@ def _distinct(found: list[_One]) -> list[_One]:
     out = []
     for one in found:
         if names.count(one.agent) > 1:
-            origin = one.basis.get("run") or Path(str(one.basis.get("source", ""))).name
+            source = Path(str(one.basis.get("source", "")))
+            alike = {o.basis.get("source") for o in found if Path(str(o.basis.get("source", ""))).name == source.name}
+            origin = one.basis.get("run") or (source.name if len(alike) < 2 else source)
             one = one._replace(agent=f"{one.agent} ({origin})")
         out.append(one)
     return out
@@ -218,8 +233,10 @@ def _scored(found: Sequence[_One], options: ScorecardOptions, version: str | Non
         )
         for one in found
     )  # fmt: skip
-    misfits = options.annotations.warnings if options.annotations is not None else []
-    return side_by_side(cards, options.profiles, version, [one.gathered for one in found], misfits)
+    told = options.annotations.misfits() if options.annotations is not None else []
+    if options.judge is not None and options.judge.left_out:
+        told.append(f"{options.judge.left_out} runs were not shown to the judge: there is no consent to it")
+    return side_by_side(cards, options.profiles, version, [one.gathered for one in found], told)
 
 
 def side_by_side(
