@@ -7,13 +7,14 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from seatrial.errors import InputError, UsageError
+from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.ingest import Log
 from seatrial.ingest.results_rows import rows as table_rows
 from seatrial.records import Contrast, Evaluation
@@ -145,7 +146,9 @@ def fit_router(
     fitting = _episodes(_of_cohorts(pairs, cohorts), choice)
     untouched = _episodes(_of_cohorts(pairs, tuple(certify)), choice) if certify else None
     fitted = fit(fitting, choice.operation, options, untouched)
-    return FitRun(fitted, (*read.warnings, *fitted.record.warnings))
+    warnings = (*read.warnings, *fitted.record.warnings)
+    record = msgspec.structs.replace(fitted.record, warnings=warnings)
+    return FitRun(replace(fitted, record=record), warnings)
 
 
 class EvaluateRun(NamedTuple):
@@ -160,12 +163,12 @@ def try_policies(
     held_out: float = 0.4, router: Path | None = None,
 ) -> EvaluateRun:  # fmt: skip
     """Fit on some tasks and try on others: the cohorts `test` (else those called test or unseen), or a random
-    `held_out` share of the tasks. `router` is one that is tried besides.
+    `held_out` share of the tasks. `router` is one that is tried besides; the tasks that it was made on are left out.
 
     Raises:
         InputError: a file cannot be read.
         UsageError: it has no such agent, cohort or feature, or a task is on both sides.
-        EvidenceError: too few tasks.
+        EvidenceError: too few tasks, or the router was made on every held-out one.
     """
     choice, options = choice or Choice(), options or EvaluateOptions()
     read = read_pairs(path)
@@ -182,9 +185,34 @@ def try_policies(
     else:
         fitting, held = random_split(_episodes(_of_cohorts(pairs, rest), choice), held_out, options.seed)
         warnings.append(f"no held-out cohort: {len(held.tasks())} tasks were held out at random")
-    others = {} if router is None else {f"file {router.name}": _acts(routers.load(router), held, choice)}
-    found = evaluate(fitting, held, choice.operation, options, others)
-    return EvaluateRun(found, (*warnings, *found.warnings))
+    others, idle = {}, set()
+    if router is not None:
+        given, label = routers.load(router), f"file {router.name}"
+        held, told = _unseen(given, held, router.name)
+        warnings += told
+        others[label] = _acts(given, held, choice)
+        if given.kind == "never":
+            idle.add(label)
+    found = evaluate(fitting, held, choice.operation, options, others, idle)
+    warnings += found.warnings
+    return EvaluateRun(msgspec.structs.replace(found, warnings=tuple(warnings)), tuple(warnings))
+
+
+def _unseen(router: routers.Router, held: Episodes, file: str) -> tuple[Episodes, list[str]]:
+    """The held-out episodes without the tasks that the router was made on, for every policy alike, and what to say."""
+    if router.tasks is None:
+        return held, [f"{file} does not say which tasks it was made on: some may be among the held-out ones, which "
+                      "flatters it"]  # fmt: skip
+    tasks = held.tasks()
+    seen = router.tasks.seen(tasks)
+    if not seen:
+        return held, []
+    rest = [t for t in tasks if t not in seen]
+    if not rest:
+        raise EvidenceError(f"{file} was fitted or certified on all {len(tasks)} held-out tasks, so they cannot try it",
+                            hint="fit it on some cohorts and try it on others: --cohort, --test-cohort")  # fmt: skip
+    return held.of(rest), [f"{len(seen)} of {len(tasks)} held-out tasks were left out, for every policy: {file} was "
+                           "fitted or certified on them"]  # fmt: skip
 
 
 def _acts(router: routers.Router, e: Episodes, choice: Choice) -> Ints:

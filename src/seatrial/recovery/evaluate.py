@@ -6,7 +6,7 @@ Intervals are percentile bootstraps over tasks, one set of draws for everything,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,12 +42,12 @@ class EvaluateOptions:
 
 def evaluate(
     fitting: Episodes, test: Episodes, operation: str, options: EvaluateOptions | None = None,
-    others: Mapping[str, Ints] | None = None,
+    others: Mapping[str, Ints] | None = None, idle: Collection[str] = (),
 ) -> Evaluation:  # fmt: skip
     """Fit CIR and our router on `fitting`, and try them and the simple policies on `test`.
 
     Our router is tried twice: tuned to the limit like CIR, and certified. `others` are further policies: where each
-    acts in the episodes of `test`.
+    acts in the episodes of `test`; those named in `idle` never act, whatever the episode.
 
     Raises:
         UsageError: a task is in both, or a mix names an unknown condition or sums to more than 1.
@@ -60,8 +60,9 @@ def evaluate(
     mixes = {n: _shares(m, test) for n, m in (MIXES if options.mixes is None else options.mixes).items()}
     fits = _fits(fitting, operation, options.fit)
     policies = _policies(fitting, test, fits, options.fit) | dict(others or {})
+    still = {NEVER, *idle, *(name for name, f in fits.items() if f.router.kind == "never")}
     robust = _robust(fitting, test, {name: play(test, at) for name, at in policies.items()})
-    rows = policy_rows(test, policies, mixes, robust=robust, level=options.level, seed=options.seed)
+    rows = policy_rows(test, policies, mixes, robust=robust, idle=still, level=options.level, seed=options.seed)
     return Evaluation(
         rows=rows,
         operation=operation,
@@ -185,23 +186,26 @@ class _Boot:
 
 def policy_rows(
     test: Episodes, policies: Mapping[str, Ints], mixes: Mapping[str, Mapping[str, float]] | None = None, *,
-    robust: Mapping[str, Floats] | None = None, level: float = 0.95, seed: int = 0,
+    robust: Mapping[str, Floats] | None = None, idle: Collection[str] = (NEVER,), level: float = 0.95, seed: int = 0,
 ) -> tuple[PolicyRow, ...]:  # fmt: skip
     """Every policy under each condition, under an equal mix, and under `mixes` (shares by condition).
 
     `policies` say where each acts in the episodes of `test` (-1: nowhere). `robust` holds doubly robust gains by
-    episode, None: the paired ones.
+    episode, None: the paired ones. `idle` policies never act, whatever the episode: their gain and harm are 0 by
+    definition, with nothing to estimate. A policy that merely did not act in these episodes is not one of them.
     """
     played = {name: play(test, at) for name, at in policies.items()}
     twice = {name: made.gain for name, made in played.items()} if robust is None else robust
     known = sorted(set(test.condition.tolist()), key=lambda c: (c != CLEAN, c))
     groups = {c: {c: 1.0} for c in known} | {ALL: dict.fromkeys(known, 1.0 / len(known))} | dict(mixes or {})
-    return tuple(row for label, mix in groups.items() for row in _group(test, played, twice, label, mix, level, seed))
+    return tuple(
+        row for label, mix in groups.items() for row in _group(test, played, twice, label, mix, idle, level, seed)
+    )
 
 
 def _group(
     test: Episodes, played: Mapping[str, Outcome], robust: Mapping[str, Floats], label: str, mix: Mapping[str, float],
-    level: float, seed: int,
+    idle: Collection[str], level: float, seed: int,
 ) -> Iterator[PolicyRow]:  # fmt: skip
     """The policies under one mix of conditions; inside a task the conditions that it has are weighted by the mix."""
     weight = np.array([mix.get(c, 0.0) for c in test.condition.tolist()])
@@ -217,19 +221,23 @@ def _group(
     success = boot.estimates(outcomes, n, what="success")
     gain = boot.estimates(gains, n, what="gain over never")
     twice = boot.estimates(doubly, n, what="gain, doubly robust")
+    nothing = Estimate(value=0.0, low=0.0, high=0.0, level=level, n=n, n_clusters=tasks.size, se=0.0,
+                       method="never acts: 0 by definition")  # fmt: skip
     for i, name in enumerate(names):
         versus = boot.estimates(gains[:, [i]] - gains, n, what="paired difference in success")
-        made = played[name]
+        made, still = played[name], name in idle
         rescue, harm, acts = (
             boot.task_means(np.asarray(v[keep], dtype=np.float64), weight) for v in (made.rescue, made.harm, made.acts)
         )
         at = made.at[keep]
         yield PolicyRow(
-            policy=name, condition=label, n=n, success=success[i], gain=gain[i], doubly_robust=twice[i],
+            policy=name, condition=label, n=n, success=success[i], gain=nothing if still else gain[i],
+            doubly_robust=nothing if still else twice[i],
             p_value=sign_flip_test(gains[:, i], seed=seed, draws=SIGN_FLIPS).p_value,
             rescue=float(rescue.mean()), harm=float(harm.mean()), intervention_rate=float(acts.mean()),
-            harm_upper=harm_upper(np.clip(harm, 0.0, 1.0)),
-            versus={other: versus[j] for j, other in enumerate(names) if j != i},
+            harm_upper=0.0 if still else harm_upper(np.clip(harm, 0.0, 1.0)),
+            versus={other: nothing if still and other in idle else versus[j]
+                    for j, other in enumerate(names) if j != i},
             delays={str(d): float(weight[at == k].sum() / weight.sum()) for k, d in enumerate(test.delays)},
         )  # fmt: skip
 

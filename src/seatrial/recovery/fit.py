@@ -21,7 +21,7 @@ from seatrial.recovery.bounds import Floats
 from seatrial.recovery.cir import FOLDS, LAMBDA, CirFit, Linear, fit_cir
 from seatrial.recovery.direct import DirectFit, choose, fit_direct, middle
 from seatrial.recovery.episodes import Episodes, play
-from seatrial.recovery.router import Model, Router, never
+from seatrial.recovery.router import Model, Router, Tasks, never
 from seatrial.recovery.table import Ints
 
 Learner = Literal["direct", "cir"]
@@ -176,6 +176,7 @@ def _fitted(
         kind=router.kind, operation=router.operation, delays=router.delays, features=router.features,
         models=router.models, thresholds=router.thresholds, certificate=plain,
         made={"seatrial": __version__, "learner": options.learner, "tasks": len(e.tasks()), "seed": options.seed},
+        tasks=Tasks.of(e.tasks(), () if untouched is None else untouched.tasks()),
     )  # fmt: skip
     record = RouterFit(
         learner=options.learner,

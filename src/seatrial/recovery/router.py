@@ -6,18 +6,24 @@ point at which its rule holds. `decide` is the whole interface; `Watch` keeps th
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from seatrial.errors import FormatError, InputError, UsageError
+from seatrial.errors import InputError, UsageError
 
 Decision = Literal["act", "wait"]
 Featurise = Callable[[Any], Mapping[str, float]]
 """A history as the caller keeps it to the features of its present moment, by name."""
+
+
+class UnusableFeature(UsageError):
+    """A feature that a router needs is missing or not a finite number."""
+
 
 VERSION = 1
 KINDS = ("never", "cir", "direct")
@@ -55,12 +61,38 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks that a router was fitted and certified on, as salted hashes: `seen` knows them again, and the file
+    names none. The salt comes from the tasks, so that equal fits write equal files."""
+
+    salt: str
+    fit: tuple[str, ...]
+    certify: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, fit: Iterable[str], certify: Iterable[str] = ()) -> Tasks:
+        """The hashes of these task ids."""
+        fit, certify = sorted(set(fit)), sorted(set(certify))
+        salt = hashlib.sha256(json.dumps([fit, certify]).encode()).hexdigest()[:16]
+        return cls(salt, *(tuple(sorted(_task_hash(salt, t) for t in side)) for side in (fit, certify)))
+
+    def seen(self, tasks: Iterable[str]) -> set[str]:
+        """Those of `tasks` that the router was fitted or certified on."""
+        known = {*self.fit, *self.certify}
+        return {t for t in tasks if _task_hash(self.salt, t) in known}
+
+
+def _task_hash(salt: str, task: str) -> str:
+    return hashlib.sha256(f"{salt}\0{task}".encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
 class Router:
     """When to use `operation`. `delays` are the decision points, in environment actions since the watch began.
 
     `kind` ``direct`` acts where ``log(odds(err) * (gain - cost) / harm * odds ratio)`` is at least the threshold
     ``score``; ``cir`` is the published rule over ``err``, ``p0`` and ``p1``; ``never`` waits. `certificate` says what
-    is certified about its harm, None for a router that was only tuned.
+    is certified about its harm, None for a router that was only tuned. `tasks` are those it was made on, None: unknown.
     """
 
     kind: str
@@ -71,6 +103,7 @@ class Router:
     thresholds: Mapping[str, float]
     certificate: Mapping[str, Any] | None = None
     made: Mapping[str, Any] = field(default_factory=dict)
+    tasks: Tasks | None = None
 
     def decide(self, history: Any, *, delay: int | None = None, featurise: Featurise | None = None) -> Decision:
         """`act` or `wait`, for the moment that `history` ends in.
@@ -80,7 +113,8 @@ class Router:
         acts at most once is the caller's to keep, or `Watch`'s.
 
         Raises:
-            UsageError: a feature that the router needs is missing or not a finite number.
+            UnusableFeature: a feature that the router needs is missing or not a finite number.
+            UsageError: `history` is no mapping and there is no `featurise`, or the delay is nowhere.
         """
         found = featurise(history) if featurise is not None else history
         if not isinstance(found, Mapping):
@@ -101,8 +135,8 @@ class Router:
     def _value(self, found: Mapping[str, Any], name: str) -> float:
         value = found.get(name)
         if not isinstance(value, int | float) or not math.isfinite(value):
-            raise UsageError(f"feature {name}: expected a finite number, found {value!r}"[:200],
-                             hint=f"the router was fitted on {', '.join(self.features)}")  # fmt: skip
+            raise UnusableFeature(f"feature {name}: expected a finite number, found {value!r}"[:200],
+                                  hint=f"the router was fitted on {', '.join(self.features)}")  # fmt: skip
         return float(value)
 
     def _holds(self, values: Mapping[str, float]) -> bool:
@@ -154,22 +188,37 @@ class Router:
             "thresholds": dict(self.thresholds),
             "certificate": None if self.certificate is None else dict(self.certificate),
             "made": dict(self.made),
+            "tasks": None
+            if self.tasks is None
+            else {"salt": self.tasks.salt, "fit": list(self.tasks.fit), "certify": list(self.tasks.certify)},
         }
 
 
 class Watch:
-    """One run under a router's eye: counts actions, acts at most once."""
+    """One run under a router's eye: counts actions, acts at most once. `last_reason` says why the last answer was
+    `wait` although a decision was due: a feature that the router needs was missing or no finite number; else None."""
 
     def __init__(self, router: Router, featurise: Featurise | None = None) -> None:
         self.router, self.featurise = router, featurise
         self.actions, self.acted = 0, False
+        self.last_reason: str | None = None
 
     def decide(self, history: Any) -> Decision:
-        """To be asked after every action since the watch began; `history` as in `Router.decide`."""
+        """To be asked after every action since the watch began; `history` as in `Router.decide`.
+
+        A feature that cannot be used does not end the run that is watched: the answer is `wait`, and `last_reason`
+        names the feature. What `featurise` raises is raised.
+        """
         self.actions += 1
+        self.last_reason = None
         if self.acted or self.actions not in self.router.delays:
             return "wait"
-        answer = self.router.decide(history, delay=self.actions, featurise=self.featurise)
+        found = self.featurise(history) if self.featurise is not None else history
+        try:
+            answer = self.router.decide(found, delay=self.actions)
+        except UnusableFeature as error:
+            self.last_reason = error.message
+            return "wait"
         self.acted = answer == "act"
         return answer
 
@@ -185,11 +234,9 @@ def from_json(text: str | bytes, file: str = "router") -> Router:
     Raises:
         FormatError: it is not one, or of a version that this seatrial does not know.
     """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}", file=file, hint="give a file that 'recover fit --out' wrote") from None
-    return from_plain(value, file)
+    from seatrial.recovery import router_json
+
+    return router_json.read(text, file)
 
 
 def from_plain(value: object, file: str = "router") -> Router:
@@ -198,26 +245,9 @@ def from_plain(value: object, file: str = "router") -> Router:
     Raises:
         FormatError: it is not one.
     """
-    if not isinstance(value, dict) or value.get("seatrial_router") != VERSION:
-        raise FormatError("not a router of version 1", file=file, hint="give a file that 'recover fit --out' wrote")
-    try:
-        kind = str(value["kind"])
-        if kind not in KINDS:
-            raise ValueError(f"kind {kind!r}")
-        made = Router(
-            kind=kind,
-            operation=str(value["operation"]),
-            delays=tuple(int(d) for d in value["delays"]),
-            features=tuple(str(f) for f in value["features"]),
-            models={str(k): _model(m) for k, m in value["models"].items()},
-            thresholds={str(k): _finite(v) for k, v in value["thresholds"].items()},
-            certificate=value.get("certificate"),
-            made=value.get("made") or {},
-        )
-        _complete(made)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"the router is damaged: {error}", file=file, hint="fit it again") from None
-    return made
+    from seatrial.recovery import router_json
+
+    return router_json.from_plain(value, file)
 
 
 def load(path: Path | str) -> Router:
@@ -231,36 +261,3 @@ def load(path: Path | str) -> Router:
         return from_json(Path(path).read_bytes(), str(path))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from None
-
-
-def _model(value: Mapping[str, Any]) -> Model:
-    return Model(
-        intercept=_finite(value["intercept"]),
-        weights={str(k): _finite(v) for k, v in value["weights"].items()},
-        logistic=bool(value.get("logistic", False)),
-        by_delay={str(k): _finite(v) for k, v in value.get("by_delay", {}).items()},
-    )
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not a finite number")
-    return number
-
-
-def _complete(router: Router) -> None:
-    """Raises: ValueError for a model, threshold or feature that its kind needs and lacks."""
-    wanted = {"never": ((), ()), "direct": (DIRECT, ("score", "least_harm", "cost")),
-              "cir": (("err", "p0", "p1"), ("t_err", "t_fail", "lambda"))}[router.kind]  # fmt: skip
-    for name in wanted[0]:
-        if name not in router.models:
-            raise ValueError(f"no model {name}")
-    for name in wanted[1]:
-        if name not in router.thresholds:
-            raise ValueError(f"no threshold {name}")
-    known = {*router.features, "delay"}
-    for model in router.models.values():
-        used = {*model.weights, *model.by_delay}
-        if used - known:
-            raise ValueError(f"a model uses {', '.join(sorted(used - known))}, which is no feature of the router")

@@ -111,7 +111,7 @@ def from_rows(rows: Iterable[Row], file: str = "pairs") -> Pairs:
             hint=f"a pairs table has {', '.join(REQUIRED)}; optional: {', '.join(OPTIONAL)} and feature columns",
         )  # fmt: skip
     others = [name for name in columns if name not in REQUIRED and name not in OPTIONAL]
-    features = tuple(name for name in others if _numeric(listed, name))
+    features = tuple(name for name in others if _numeric(listed, name, file))
     known, x = [], np.full((len(listed), len(features)), math.nan)
     seen: dict[tuple[object, ...], int | None] = {}
     for i, row in enumerate(listed):
@@ -174,6 +174,8 @@ def _row(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _empty(cell: object) -> bool:
+    if isinstance(cell, float):
+        return math.isnan(cell)
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _EMPTY)
 
 
@@ -222,9 +224,13 @@ def _flag(cells: Mapping[str, Any], name: str) -> bool:
     raise _Bad(f"{name}: expected true or false, found {cell!r}"[:200])
 
 
-def _numeric(rows: Sequence[Row], name: str) -> bool:
-    """Every cell that is not empty is a number, and there is one."""
-    found = False
+def _numeric(rows: Sequence[Row], name: str, file: str) -> bool:
+    """Every cell that is not empty is a number, and there is one.
+
+    Raises:
+        SchemaError: they are all numbers, and one is infinite: a feature that nothing can be fitted on.
+    """
+    found, endless = False, None
     for row in rows:
         cell = row.cells.get(name)
         if _empty(cell):
@@ -233,7 +239,10 @@ def _numeric(rows: Sequence[Row], name: str) -> bool:
             value = float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return False
-        if not math.isfinite(value):
-            return False
+        if math.isinf(value) and endless is None:
+            endless = row.line, cell
         found = True
+    if endless is not None:
+        raise SchemaError(f"{name}: expected a finite number, found {endless[1]!r}"[:200], file=file, line=endless[0],
+                          hint="leave the cell empty, cap the value, or leave the column out")  # fmt: skip
     return found

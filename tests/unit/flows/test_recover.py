@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli.app import run
-from seatrial.errors import InputError, SchemaError, UsageError
+from seatrial.errors import EvidenceError, InputError, SchemaError, UsageError
 from seatrial.flows import recover as flow
 from seatrial.recovery import simulate
 from seatrial.recovery.fit import FitOptions
-from seatrial.recovery.router import load
+from seatrial.recovery.router import load, never
 
 
 def write(path: Path, parts: dict[str, tuple[int, int]], process: str = "three models, coupled") -> Path:
@@ -159,3 +159,62 @@ def test_result_is_kept_in_a_store(pairs: Path, tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
     kept = Store.open(tmp_path / "store").results("recover")
     assert [h.command for h in kept] == ["recover contrast"]
+
+
+def test_a_router_is_not_tried_on_tasks_that_it_was_made_on(pairs: Path, tmp_path: Path) -> None:
+    whole, apart = tmp_path / "whole.json", tmp_path / "apart.json"
+    options = FitOptions(limit=0.05)
+    whole.write_text(flow.fit_router(pairs, flow.Choice(cohorts=("fit", "unseen")), options).fitted.router.to_json())
+    with pytest.raises(EvidenceError, match="all 30 held-out tasks"):
+        flow.try_policies(pairs, router=whole)
+    made = flow.fit_router(pairs, flow.Choice(cohorts=("fit",)), options)
+    apart.write_text(made.fitted.router.to_json())
+    assert "fit-" not in apart.read_text()
+    tasks = load(apart).tasks
+    assert tasks is not None
+    assert (len(tasks.fit), len(tasks.certify)) == (made.fitted.record.n_fit, made.fitted.record.n_certify)
+    assert not any("left out" in w for w in flow.try_policies(pairs, router=apart).warnings)
+    # At random over both cohorts: what the router knows is left out for all policies, and what it does not is kept.
+    part = flow.try_policies(pairs, flow.Choice(cohorts=("fit", "unseen")), held_out=0.4, router=apart)
+    assert 0 < part.evaluation.n_test < 48
+    assert f"{48 - part.evaluation.n_test} of 48 held-out tasks were left out" in " ".join(part.evaluation.warnings)
+    assert len({r.n for r in part.evaluation.rows if r.condition == "all"}) == 1
+
+
+def test_a_router_that_does_not_say_its_tasks_is_tried_with_a_warning(pairs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "old.json"
+    plain = never("refresh", (1, 2, 4)).plain()
+    del plain["tasks"]
+    file.write_text(json.dumps(plain))
+    tried = flow.try_policies(pairs, router=file).evaluation
+    assert any("does not say which tasks" in w for w in tried.warnings)
+    row = next(r for r in tried.rows if r.policy == "file old.json")
+    assert row.gain is not None
+    assert (row.gain.low, row.gain.high, row.harm_upper) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999"])
+def test_an_infinite_feature_is_refused_by_name(cell: str, tmp_path: Path) -> None:
+    file = tmp_path / "endless.csv"
+    head = "task,condition,operation,delay,y0,y1,f,g\n"
+    file.write_text(head + f"a,clean,refresh,1,0,1,1,1\nb,clean,refresh,1,0,1,{cell},2\n")
+    with pytest.raises(SchemaError, match="f: expected a finite number") as caught:
+        flow.read_pairs(file)
+    assert caught.value.line == 3
+    file.write_text(head + f"a,clean,refresh,1,0,1,words,1\nb,clean,refresh,1,0,1,{cell},nan\n")
+    read = flow.read_pairs(file)
+    assert read.pairs.features == ("g",)
+    assert "no features: f" in read.warnings[0]
+
+
+def test_a_column_that_is_no_feature_is_told_wherever_it_matters(pairs: Path, tmp_path: Path) -> None:
+    with pairs.open() as stream:
+        rows = [row | {"note": "words"} for row in csv.DictReader(stream)]
+    file = tmp_path / "noted.csv"
+    with file.open("w", newline="") as stream:
+        out = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+    fitted = flow.fit_router(file, options=FitOptions(certified=False)).fitted
+    for warnings in (fitted.record.warnings, flow.contrast(file).warnings):
+        assert any("no features: note" in w for w in warnings)

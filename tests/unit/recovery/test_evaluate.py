@@ -167,3 +167,28 @@ def test_episodes_of_a_table() -> None:
         episodes(pairs, "replan")
     with pytest.raises(UsageError, match="agents"):
         episodes(from_rows([Row(None, cells | {"delay": 1, "y0": 1, "y1": 0, "agent": a}) for a in "xy"]), "refresh")
+
+
+def test_what_never_acts_has_gain_and_harm_zero_by_definition(
+    tried: Evaluation, sides: tuple[Episodes, Episodes]
+) -> None:
+    """Nothing is estimated of a policy that cannot act; one that merely did not act keeps its zero-event bounds."""
+    assert {r.condition for r in tried.rows} > {"clean", "all", "clean 90%"}
+    for row in (r for r in tried.rows if r.policy == "never"):
+        for e in (row.gain, row.doubly_robust):
+            assert e is not None
+            assert (e.value, e.low, e.high) == (0.0, 0.0, 0.0)
+        assert (row.harm, row.harm_upper) == (0.0, 0.0)
+    uncertified = evaluate(*sides, "refresh", EvaluateOptions(fit=FitOptions(limit=0.001)))
+    row = found(uncertified, "router certified")
+    assert row.gain is not None
+    assert (row.gain.low, row.gain.high, row.harm_upper) == (0.0, 0.0, 0.0)
+    between = row.versus["never"]
+    assert between is not None
+    assert (between.low, between.high) == (0.0, 0.0)
+    test = sides[1]
+    idle = np.full(len(test), -1, dtype=np.int64)
+    quiet = next(r for r in policy_rows(test, {"never": idle, "quiet": idle}) if r.policy == "quiet")
+    assert quiet.gain is not None
+    assert quiet.gain.low is not None
+    assert quiet.gain.low < 0.0 < quiet.harm_upper

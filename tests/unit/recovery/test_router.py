@@ -102,6 +102,71 @@ def test_what_is_no_router_is_refused(text: str) -> None:
         from_json(text)
 
 
+@pytest.fixture(scope="module")
+def plain(fitting: Episodes) -> str:
+    return fit(fitting, "refresh", FitOptions(limit=0.2)).router.to_json()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("certificate.n_clean", 0, "certify no limit"), ("certificate.harms", 40.0, "harms among"),
+        ("certificate.need", 1, "needs"), ("certificate.limit", 1.5, "between 0 and 1"),
+        ("certificate.feasible", False, "feasible"), ("certificate.feasible", "yes", "true or false"),
+        ("certificate.sworn", True, "unknown 'sworn'"), ("certificate", [], "expected an object"),
+        ("delays", [], "no decision point"), ("delays", ["1"], "whole number"), ("delays", [1.5], "whole number"),
+        ("delays", [True], "whole number"), ("delays", [1, 1], "twice"), ("delays", "12", "expected a list"),
+        ("delays", [-1], "whole number"),
+        ("features", "abc", "expected a list"), ("features", [1], "expected a name"),
+        ("thresholds.score", "0.5", "expected a number"), ("thresholds.score", True, "expected a number"),
+        ("thresholds.score", float("nan"), "finite"), ("thresholds.score", 10**400, "finite"),
+        ("thresholds.other", 1.0, "no threshold other"), ("thresholds.least_harm", 0.0, "above 0"),
+        ("models.err.intercept", "1", "expected a number"), ("models.err.logistic", 1, "true or false"),
+        ("models.err.power", 2, "unknown 'power'"),
+        ("models.more", {"intercept": 0.0, "weights": {}}, "no model more"),
+        ("models.err.weights", {"nowhere": 1.0}, "no feature"), ("operation", 3, "expected a name"),
+        ("surprise", 1, "unknown 'surprise'"), ("tasks", {"salt": "s"}, "no fit"),
+        ("tasks.fit", [3], "expected a name"),
+    ],
+)  # fmt: skip
+def test_what_no_fit_writes_is_refused(plain: str, path: str, value: object, words: str) -> None:
+    assert from_json(plain).kind == "direct"
+    changed = json.loads(plain)
+    place = changed
+    *way, last = path.split(".")
+    for key in way:
+        place = place[key]
+    place[last] = value
+    with pytest.raises(FormatError, match=words):
+        from_json(json.dumps(changed))
+
+
+def test_a_watch_waits_on_a_feature_that_cannot_be_used_and_says_so() -> None:
+    """A run that is watched must not die of a feature; it acts at the next decision point that can be judged."""
+    eager = Router(
+        "cir", "refresh", (1, 2, 3, 4), ("f",),
+        {n: routers.Model(v, {}, True) for n, v in (("err", 9.0), ("p0", -9.0), ("p1", 9.0))},
+        {"t_err": 0.5, "t_fail": 0.5, "lambda": 2.0},
+    )  # fmt: skip
+    watch = eager.watch()
+    for features in ({}, {"f": float("nan")}, {"f": "1"}):
+        assert watch.decide(features) == "wait"
+        assert watch.last_reason is not None
+        assert "feature f" in watch.last_reason
+    assert watch.decide({"f": 1.0}) == "act"
+    assert watch.last_reason is None
+    with pytest.raises(UsageError, match="turns it into features"):
+        eager.watch().decide(["no", "mapping"])
+
+
+def test_a_router_knows_the_tasks_it_was_made_on(fitting: Episodes) -> None:
+    router = from_json(fit(fitting, "refresh", FitOptions()).router.to_json())
+    assert router.tasks is not None
+    assert router.tasks.seen([*fitting.tasks(), "another"]) == set(fitting.tasks())
+    assert router.tasks.fit
+    assert router.tasks.certify
+
+
 def test_absent_file(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         load(tmp_path / "none.json")

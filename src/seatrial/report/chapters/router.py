@@ -181,7 +181,7 @@ def _policies(e: Evaluation, condition: str) -> Section:
         (
             r.policy,
             numbers.number(r.success.value if r.success else None, "percent"),
-            numbers.stacked(r.gain, "points"),
+            _gain(r),
             numbers.number(r.rescue, "size", 2),
             numbers.number(r.harm, "size", 2),
             numbers.number(r.harm_upper, "size"),
@@ -206,6 +206,12 @@ def _policies(e: Evaluation, condition: str) -> Section:
         ),
         folded=condition != ALL,
     )
+
+
+def _gain(r: PolicyRow) -> str | None:
+    """A plain 0 where the policy never acts and there is nothing to estimate."""
+    e = r.gain
+    return "0" if e is not None and e.value == e.low == e.high == 0.0 else numbers.stacked(e, "points")
 
 
 def _robust(rows: Sequence[PolicyRow]) -> str:
