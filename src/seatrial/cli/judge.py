@@ -92,10 +92,13 @@ def run(
             output.console().print(line)
             _warn(left_out)
         return
-    output.console(stderr=True).print(line)
+    complete = endpoint(spec, url, key_variable)
+    flow.may_judge(spec, work, allow_own_family=allow_own_family)
+    if not as_json:
+        output.console(stderr=True).print(line)
     with output.progress(quiet=as_json) as step:
         judged = flow.run(
-            spec, work, endpoint(spec, url, key_variable), cache=store, allow_own_family=allow_own_family,
+            spec, work, complete, cache=store, allow_own_family=allow_own_family,
             max_cost_usd=max_cost, progress=step,
         )  # fmt: skip
     if out is not None:
@@ -203,10 +206,13 @@ def compare(
             output.console().print(line)
             _warn(left_out)
         return
-    output.console(stderr=True).print(line)
+    complete = endpoint(spec, url, key_variable)
+    pairwise.may_compare(spec, first, second, allow_own_family=allow_own_family)
+    if not as_json:
+        output.console(stderr=True).print(line)
     with output.progress(quiet=as_json) as step:
         found = pairwise.compare(
-            spec, first, second, endpoint(spec, url, key_variable), cache=store, allow_own_family=allow_own_family,
+            spec, first, second, complete, cache=store, allow_own_family=allow_own_family,
             max_cost_usd=max_cost, level=level, progress=step,
         )  # fmt: skip
     if out is not None:

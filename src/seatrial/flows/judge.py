@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.gate.traces import attempts_of
 from seatrial.grading.judge import Judge, added, cost, estimate, family, refuse_own_family, text_of
 from seatrial.grading.judge_cache import Cache
-from seatrial.grading.ratings import Columns, read_ratings
+from seatrial.grading.ratings import OVERALL, Columns, read_ratings
 from seatrial.grading.validate import Standing, validate
 from seatrial.ingest import Memory, read_file, scan
 from seatrial.records import Attempt, Dropped, Trace, Usage, Verdict
@@ -104,12 +106,21 @@ def _traces(paths: Sequence[Path], format: str | None) -> Iterator[Trace]:
 def plan(spec: JudgeSpec, work: Work, cache: Cache | None) -> Plan:
     """What judging this work will take."""
     judge = Judge(spec, _nobody, cache)
-    new = [o for o in work.outputs if not judge.is_cached(o)]
+    # With the task, as `run` asks: the same output of another task is another question.
+    asked = zip(work.attempts, work.outputs, strict=True)
+    new = [o for attempt, o in asked if not judge.is_cached(o, task=attempt.task)]
     return Plan(len(work.outputs), len(work.outputs) - len(new), estimate(spec, new))
 
 
 def _nobody(messages: object) -> Any:
     raise UsageError("no endpoint was given", hint="--url, or url in the judge's file")
+
+
+def may_judge(spec: JudgeSpec, work: Work, *, allow_own_family: bool = False) -> None:
+    """Raises UsageError for a pairwise judge, and where judge and agent are of one family and that is not allowed."""
+    if spec.kind != "criteria":
+        raise UsageError(f"judge {spec.name} compares pairs, and these are single outputs", hint="kind = 'criteria'")
+    refuse_own_family(spec, work.models, allowed=allow_own_family)
 
 
 def run(
@@ -122,9 +133,7 @@ def run(
         UsageError: judge and agent are of one family and that is not allowed; a pairwise judge; or `max_cost_usd`
             is given and the price is unknown or the limit is reached.
     """
-    if spec.kind != "criteria":
-        raise UsageError(f"judge {spec.name} compares pairs, and these are single outputs", hint="kind = 'criteria'")
-    refuse_own_family(spec, work.models, allowed=allow_own_family)
+    may_judge(spec, work, allow_own_family=allow_own_family)
     judge = Judge(spec, complete, cache)
     usage: Usage | None = None
     spent: float | None = 0.0
@@ -172,4 +181,25 @@ def validate_file(
 ) -> tuple[Standing, ...]:
     """The judge's standing on every criterion of a file of ratings."""
     maker = (spec.family or family(spec.model)) if spec else None
-    return tuple(validate(r, level=level, seed=seed, judge_family=maker) for r in read_ratings(path, columns))
+    ratings = read_ratings(path, columns)
+    return tuple(
+        _of_judge(validate(r, level=level, seed=seed, judge_family=maker), spec, alone=len(ratings) == 1)
+        for r in ratings
+    )
+
+
+def _of_judge(standing: Standing, spec: JudgeSpec | None, *, alone: bool) -> Standing:
+    """The standing, refused where this judge cannot gate by it whatever the numbers say: a gate reads verdicts on one
+    output, and only those that the judge gives."""
+    if spec is None:
+        return standing
+    if spec.kind == "pairwise":
+        why = "a pairwise judge prefers one of two outputs, and a gate reads verdicts on one"
+    elif standing.criterion in {c.id for c in spec.criteria} or (
+        alone and standing.criterion == OVERALL and len(spec.criteria) == 1
+    ):
+        return standing
+    else:
+        has = ", ".join(c.id for c in spec.criteria)
+        why = f"judge {spec.name} has no criterion {standing.criterion!r}; it has {has}"
+    return msgspec.structs.replace(standing, status="refused", why=why)

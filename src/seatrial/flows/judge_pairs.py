@@ -104,6 +104,14 @@ def _nobody(messages: object) -> Any:
     raise UsageError("no endpoint was given", hint="--url, or url in the judge's file")
 
 
+def may_compare(spec: JudgeSpec, a: Work, b: Work, *, allow_own_family: bool = False) -> None:
+    """Raises UsageError for a judge of single outputs, and where judge and agent are of one family and that is not
+    allowed."""
+    if spec.kind != "pairwise":
+        raise UsageError(f"judge {spec.name} judges single outputs, and these are pairs", hint="kind = 'pairwise'")
+    refuse_own_family(spec, (*a.models, *b.models), allowed=allow_own_family)
+
+
 def compare(
     spec: JudgeSpec, a: Work, b: Work, complete: Complete, *, cache: Cache | None = None,
     allow_own_family: bool = False, max_cost_usd: float | None = None, level: float = 0.95,
@@ -116,9 +124,7 @@ def compare(
             `max_cost_usd` is given and the price is unknown or the limit is reached.
         EvidenceError: no task is in both.
     """
-    if spec.kind != "pairwise":
-        raise UsageError(f"judge {spec.name} judges single outputs, and these are pairs", hint="kind = 'pairwise'")
-    refuse_own_family(spec, (*a.models, *b.models), allowed=allow_own_family)
+    may_compare(spec, a, b, allow_own_family=allow_own_family)
     pairs, unmatched = pairs_of(a, b)
     judge = Judge(spec, complete, cache)
     said: list[Preference] = []

@@ -166,7 +166,9 @@ class Judge:
         return reply, False
 
     def is_cached(self, output: str, *, task: str = "") -> bool:
-        """Whether the verdict on this output is known already, so that it costs nothing."""
+        """Whether the verdict on this output is known already, or too long to ask for, so that it costs nothing."""
+        if len(output) > self.spec.max_characters:
+            return True
         messages, _ = criteria_messages(self.spec, output, task)
         return self._cache is not None and self._cache.get(content_hash([self.key, messages])) is not None
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seatrial.errors import FormatError, InputError, SchemaError
+from seatrial.errors import FormatError, InputError, SchemaError, UsageError
 
 _HUMAN = re.compile(r"^(human|annotator|rater|expert|gold|reviewer|person)([\s_-]?\w+)?$", re.I)
 _JUDGE = ("judge", "judge_verdict", "verdict", "model_verdict")
@@ -72,7 +72,8 @@ def read_ratings(path: Path, columns: Columns | None = None) -> tuple[Ratings, .
     Raises:
         InputError: the file cannot be read, or an item occurs twice for one criterion.
         FormatError: it is no table.
-        SchemaError: no column of a judge or of a human.
+        SchemaError: no column of a judge or of a human, or one that is named is not there.
+        UsageError: the judge's column is among the humans'.
     """
     columns = columns or Columns()
     rows = _rows(path)
@@ -83,7 +84,10 @@ def read_ratings(path: Path, columns: Columns | None = None) -> tuple[Ratings, .
     names = list(dict.fromkeys(n for row in rows for n in row))
     judge = _one(columns.judge, _JUDGE, names, path, "judge")
     humans = columns.humans or tuple(n for n in names if _HUMAN.match(n))
-    for name in (judge, *humans):
+    if judge in humans:
+        raise UsageError(f"column {judge!r} holds the judge's verdicts, and cannot be a human's at once",
+                         hint="--judge-column JUDGE --human HUMAN: different columns")  # fmt: skip
+    for name in (judge, *humans, *(n for n in (columns.item, columns.task) if n is not None)):
         if name not in names:
             raise SchemaError(f"there is no column {name!r}; the columns are {', '.join(names[:20])}", file=str(path))
     if not humans:

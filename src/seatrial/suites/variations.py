@@ -88,10 +88,13 @@ def _check(task: Task, how: Variation) -> None:
                 f"{name} of task {task.id} is a function, and its expected end would not follow the new words",
                 hint="give it as data, or vary the phrasing alone",
             )
-    body = msgspec.json.encode([task.input, task.setup, task.check_final], enc_hook=str).decode()
     for old, new in how.entities.items():
-        if old not in body:
-            raise UsageError(f"task {task.id} does not mention {old!r}")
+        if not re.search(rf"(?<!\w){re.escape(old)}(?!\w)", task.input):
+            raise UsageError(
+                f"the input of task {task.id} does not mention {old!r} as a word",
+                hint="words are replaced whole and as they are written; an agent that is not told of a change cannot "
+                "follow it",
+            )
         if not new:
             raise UsageError(f"there is nothing to put in the place of {old!r}")
     for phrasing in how.phrasings:

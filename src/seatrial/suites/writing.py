@@ -30,16 +30,33 @@ def append(path: Path, task: Task) -> None:
 
     Raises:
         InputError: the file cannot be written, or is of another kind.
+        UsageError: it has a task of this id.
     """
     if path.suffix != ".jsonl":
         raise InputError("tasks are added to files of JSON lines", file=str(path), hint="name a .jsonl file")
     line = json.dumps(as_json(task), ensure_ascii=False)
     try:
         before = path.read_bytes() if path.exists() else b""
+        taken = _line_of(before, task.id)
+        if taken is not None:
+            raise UsageError(f"{path} has a task {task.id!r} already, in line {taken}",
+                             hint="take that line out first, or name another file")  # fmt: skip
         with path.open("ab") as out:
             out.write((b"" if not before or before.endswith(b"\n") else b"\n") + line.encode() + b"\n")
     except OSError as error:
         raise InputError(f"the suite cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def _line_of(text: bytes, task_id: str) -> int | None:
+    """Where a file of JSON lines has a task (1-based); lines that are none are for whoever reads it."""
+    for number, line in enumerate(text.split(b"\n"), 1):
+        try:
+            raw = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(raw, dict) and raw.get("id") == task_id:
+            return number
+    return None
 
 
 def approve(path: Path, task_id: str, *, by: str, on: str, rubric: str | None = None) -> Task:

@@ -169,6 +169,8 @@ def test_two_names_can_change_places_and_parts_of_words_stay() -> None:
     ("task", "how", "said"),
     [
         (REFUND, Variation(entities={"Zoe": ["Ana"]}), "does not mention"),
+        (Task(id="g", input="Anatole", setup={"n": "Ana"}), Variation(entities={"Ana": ["Bo"]}), "does not mention"),
+        (Task(id="g", input="ana", setup={"n": "Ana"}), Variation(entities={"Ana": ["Bo"]}), "does not mention"),
         (REFUND, Variation(entities={"Ana": []}), "nothing to put"),
         (REFUND, Variation(phrasings=("no frame",)), "no {input}"),
         (Task(id="f", input="Ana", check_final=lambda a, s: True), Variation(entities={"Ana": ["Bo"]}), "function"),
