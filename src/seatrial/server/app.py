@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from seatrial.errors import FormatError, MissingExtra, SeatrialError
 from seatrial.server import assets
 from seatrial.server.access import Holder
-from seatrial.server.body import Budget, Refused, read
+from seatrial.server.body import Budget, Refused, drain, read
 from seatrial.server.jobs import Jobs
 from seatrial.server.otlp import TYPES, accepted, encoding_of, failed
 from seatrial.server.pages import PAGES, entry
@@ -87,13 +88,15 @@ class _Traces:
 
     async def post(self, request: Request) -> Response:
         encoding: Encoding = "json"
+        chunks = request.stream()
         try:
             refused = self._gate.sender(request)
             if refused is not None:
                 raise refused
             encoding = encoding_of(request.headers.get("content-type", ""))
-            rejected = await self._keep(request, encoding)
+            rejected = await self._keep(request, chunks, encoding)
         except Refused as error:
+            await _let_finish(request, chunks, error)
             return _error(encoding, error)
         except ClientDisconnect:
             return _error(encoding, Refused(400, "the request was cut short"))
@@ -107,25 +110,36 @@ class _Traces:
             return _error(encoding, Refused(503, "the request could not be kept", retry_after=5))
         return Response(accepted(encoding, rejected), 200, media_type=TYPES[encoding])
 
-    async def _keep(self, request: Request, encoding: Encoding) -> int:
+    async def _keep(self, request: Request, chunks: AsyncIterator[bytes], encoding: Encoding) -> int:
         length = request.headers.get("content-length", "")
         limit = self._settings.max_body
         if length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise Refused(413, f"the request has more than {limit} bytes")
         coding = request.headers.get("content-encoding", "")
         async with asyncio.timeout(_BODY_TIMEOUT_S):
-            body, held = await read(request.stream(), coding, limit, self._budget)
+            body, held = await read(chunks, coding, limit, self._budget)
         try:
             return await anyio.to_thread.run_sync(self._receiver.receive, body, encoding)
         finally:
             self._budget.give(held)
 
 
+_CLOSING = (401, 403, 413)
+"""Statuses after which the connection is closed."""
+
+
+async def _let_finish(request: Request, chunks: AsyncIterator[bytes], error: Refused) -> None:
+    """Let a client that sends on regardless finish, within limits, so that it sees the answer before we close."""
+    if error.status in _CLOSING and "expect" not in request.headers:
+        with contextlib.suppress(ClientDisconnect):
+            await drain(chunks)
+
+
 def _error(encoding: Encoding, error: Refused) -> Response:
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if error.status in (401, 403, 413):
+    if error.status in _CLOSING:
         headers["Connection"] = "close"
     body = failed(encoding, _RPC_CODES.get(error.status, 13), error.why)
     return Response(body, error.status, headers=headers, media_type=TYPES[encoding])

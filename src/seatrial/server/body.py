@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator
 
@@ -63,6 +64,27 @@ async def read(chunks: AsyncIterator[bytes], coding: str, limit: int, budget: Bu
         budget.give(held)
         raise
     return b"".join(parts), held
+
+
+DRAIN_BYTES, DRAIN_S = 64 << 20, 2.0
+"""What of a refused request's body is read and thrown away before the connection is closed, at most."""
+
+
+async def drain(chunks: AsyncIterator[bytes], limit: int = DRAIN_BYTES, seconds: float = DRAIN_S) -> None:
+    """Read the rest of a body and hold none of it.
+
+    A connection that is closed with bytes unread is reset, and the client loses the answer that says why. A body that
+    is longer or slower than these limits is reset all the same.
+    """
+    left = limit
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in chunks:
+                left -= len(chunk)
+                if left < 0:
+                    return
+    except TimeoutError:
+        return
 
 
 class _Plain:

@@ -10,7 +10,7 @@ import msgspec
 from seatrial.canon import canonical
 from seatrial.errors import FormatError
 from seatrial.ingest import otlp_protobuf
-from seatrial.ingest.jsontext import BadJSON, loads
+from seatrial.ingest.jsontext import BadJSON, kind, loads
 from seatrial.ingest.otlp_spans import spans_of
 from seatrial.ingest.spans import Span
 from seatrial.server.body import Refused
@@ -62,20 +62,34 @@ def decode(body: bytes, encoding: Encoding) -> Decoded:
         total = _count(value)
         found = spans_of(value)
     sound = [s for s in found if _TRACE_ID.fullmatch(s.trace_id) and _SPAN_ID.fullmatch(s.span_id)]
-    return Decoded(sound, total - len(sound))
+    return Decoded(sound, max(total - len(sound), 0))
 
 
-def _count(value: Any) -> int:
+def _count(value: dict[str, Any]) -> int:
+    """The spans of a request, whose levels must be lists of objects.
+
+    Raises:
+        FormatError: one is not; an empty answer to it would say that something was kept.
+    """
     n = 0
-    for group in _list(value, "resourceSpans", "resource_spans"):
-        for scoped in _list(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-            n += len(_list(scoped, "spans"))
+    for group in _objects(value, "resourceSpans", "resource_spans", "batches"):
+        for scoped in _objects(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            n += len(_objects(scoped, "spans"))
     return n
 
 
-def _list(value: Any, *names: str) -> list[Any]:
-    found: Any = next((value[n] for n in names if n in value), []) if isinstance(value, dict) else []
-    return found if isinstance(found, list) else []
+def _objects(value: dict[str, Any], *names: str) -> list[dict[str, Any]]:
+    """The list of objects of the first of these names that is there; empty where none is, or where it is null."""
+    name = next((n for n in names if n in value), None)
+    found = None if name is None else value[name]
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise FormatError(f"not OTLP: {name} is {kind(found)}, not a list")
+    for item in found:
+        if not isinstance(item, dict):
+            raise FormatError(f"not OTLP: {name} holds {kind(item)}, where each item is an object")
+    return found
 
 
 def accepted(encoding: Encoding, rejected: int) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import http.client
 import json
+import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from seatrial.errors import InputError, UsageError
 from seatrial.server import ServerSettings
 from seatrial.server.access import Holder, Who, is_loopback, tokens_for
 from seatrial.server.app import make
+from seatrial.server.body import drain as drain_body
 from seatrial.server.receiver import Receiver, drain
 from seatrial.store import Store
 
@@ -171,6 +176,17 @@ def test_late_spans_stand_beside_a_settled_conversation(store: Store, web: Calla
         (b"{", JSON, 400),
         (b"[]", JSON, 400),
         (b"\xff\xfe", JSON, 400),
+        (b'{"resourceSpans":"x"}', JSON, 400),
+        (b'{"resourceSpans":{}}', JSON, 400),
+        (b'{"resourceSpans":3}', JSON, 400),
+        (b'{"resource_spans":true}', JSON, 400),
+        (b'{"resourceSpans":["x"]}', JSON, 400),
+        (b'{"resourceSpans":[null]}', JSON, 400),
+        (b'{"resourceSpans":[[]]}', JSON, 400),
+        (b'{"resourceSpans":[{"scopeSpans":"x"}]}', JSON, 400),
+        (b'{"resourceSpans":[{"scopeSpans":[1]}]}', JSON, 400),
+        (b'{"resourceSpans":[{"scopeSpans":[{"spans":{}}]}]}', JSON, 400),
+        (b'{"resourceSpans":[{"scopeSpans":[{"spans":["x"]}]}]}', JSON, 400),
         (b"[" * 5000, JSON, 400),
         (b"\x0a\xff\xff\xff\xff\x0f", PROTOBUF, 400),
         (b"{}", {"content-type": "text/plain"}, 415),
@@ -189,6 +205,57 @@ def test_refused(web: Callable[..., Web], store: Store, data: bytes, headers: di
     server.receiver.close()
     assert store.session_ids() == []
     assert list((store.path / "spool").glob("*.spool")) == []
+
+
+@pytest.mark.parametrize("data", [b"{}", b'{"resourceSpans":[]}', b'{"resourceSpans":null}',
+                                  b'{"resourceSpans":[{"scopeSpans":[{}]}]}'])  # fmt: skip
+def test_a_request_without_spans_is_no_error(web: Callable[..., Web], data: bytes) -> None:
+    assert web().post(data).status_code == 200
+
+
+@pytest.mark.parametrize(("token", "status"), [(None, 413), (TOKEN, 401)])
+@pytest.mark.parametrize("length", ["told", "chunked"])
+def test_a_refused_body_is_let_finish_so_that_the_answer_is_seen(
+    web: Callable[..., Web], token: str | None, status: int, length: str
+) -> None:
+    """A real connection and a client that reads nothing before it has sent everything."""
+    uvicorn = pytest.importorskip("uvicorn")
+    app = web(FAST, token).client.app
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, http="h11", lifespan="off"))
+        running = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        running.start()
+        try:
+            client = http.client.HTTPConnection("127.0.0.1", listening.getsockname()[1], timeout=20)
+            piece, n = b"x" * (1 << 20), 16
+            size = {"content-length": str(n << 20)} if length == "told" else {}
+            client.request("POST", "/v1/traces", (piece for _ in range(n)), {**JSON, **size},
+                           encode_chunked=length == "chunked")  # fmt: skip
+            answer = client.getresponse()
+            assert answer.status == status
+            assert answer.getheader("connection") == "close"
+            assert json.loads(answer.read())["message"]
+            client.close()
+        finally:
+            server.should_exit = True
+            running.join(20)
+
+
+def test_what_is_drained_is_bounded() -> None:
+    taken = 0
+
+    async def endless(wait: float) -> AsyncIterator[bytes]:
+        nonlocal taken
+        while True:
+            await asyncio.sleep(wait)
+            taken += 1000
+            yield b"x" * 1000
+
+    asyncio.run(drain_body(endless(0.0), limit=10_000))
+    assert taken == 11_000
+    began = time.monotonic()
+    asyncio.run(drain_body(endless(0.01), seconds=0.1))
+    assert time.monotonic() - began < 5
 
 
 def test_spans_without_valid_ids_are_rejected_and_said(web: Callable[..., Web]) -> None:
