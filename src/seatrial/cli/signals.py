@@ -69,7 +69,7 @@ def explain(
 def evaluate(
     labels: Annotated[Path, typer.Option(metavar="FILE", help="Labelled turns, JSONL.")],
     disputed: Annotated[bool, typer.Option("--disputed", help="Count disputed turns in every table.")] = False,
-    threshold: Annotated[float, typer.Option(help="Confidence from which a verdict counts.")] = 0.5,
+    threshold: Annotated[float, typer.Option(help="Confidence from which a verdict counts, in [0, 1].")] = 0.5,
     correction_threshold: Annotated[float, typer.Option(help="The same for corrections.")] = 0.7,
     level: LevelOption = 0.95,
     as_json: JsonOption = False,
@@ -84,8 +84,10 @@ def evaluate(
     settings = signals.SignalSettings(threshold=threshold, correction_threshold=correction_threshold)
     result = signals.evaluate(labels, level=level, disputed=disputed, settings=settings)
     if as_json:
-        output.emit("signals evaluate", result)
+        output.emit("signals evaluate", result, warnings=result.warnings)
         return
+    for warning in result.warnings:
+        output.warn(warning)
     from seatrial.report import accuracy
 
     output.show(accuracy.accuracy(result))

@@ -60,9 +60,9 @@ def _audits(paths: list[Path], head: str | None, as_json: bool) -> None:
     from seatrial.errors import UsageError
     from seatrial.flows.audits import verify_audits
 
-    if head is not None and len(paths) != 1:
+    if head is not None and (len(paths) != 1 or paths[0].is_dir()):
         raise UsageError("--head goes with one audit record", hint="seatrial verify FILE --head HASH")
-    found = verify_audits(paths, head)
+    found = verify_audits(paths, head.strip().lower() if head is not None else None)
     ok = all(one.ok for one in found)
     if as_json:
         output.emit("verify", {"ok": ok, "audits": found})

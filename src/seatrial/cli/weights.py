@@ -61,8 +61,10 @@ def fit(
     if out is not None:
         output.write(out, msgspec.json.encode(run.fitted).decode() + "\n")
     if as_json:
-        output.emit("weights fit", run, data_version=run.data_version, warnings=run.fitted.why)
+        output.emit("weights fit", run, data_version=run.data_version, warnings=(*run.warnings, *run.fitted.why))
         return
+    for warning in run.warnings:
+        output.warn(warning)
     from seatrial.report import accuracy
 
     output.show(accuracy.weights(run))

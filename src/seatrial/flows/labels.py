@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
@@ -29,10 +29,22 @@ class SessionLabel(msgspec.Struct, frozen=True, kw_only=True):
     annotator: str | None = None
 
 
+class SessionLabels(NamedTuple):
+    """`table` has session, label and probability; `warnings` tell of labels that contradict each other."""
+
+    table: pl.DataFrame
+    warnings: tuple[str, ...]
+
+
 def read(path: Path) -> pl.DataFrame:
+    """The table of `read_told` alone."""
+    return read_told(path).table
+
+
+def read_told(path: Path) -> SessionLabels:
     """A label file (JSONL: ``session``, ``label``, optional ``probability``) as session, label, probability.
 
-    A session labelled by several annotators gets their mean.
+    A session labelled several times gets the mean; where its labels differ, that is counted and one session named.
 
     Raises:
         InputError: the file cannot be read, or a line is no label (file and line are named).
@@ -43,6 +55,7 @@ def read(path: Path) -> pl.DataFrame:
         raise InputError(f"cannot read the labels: {error.strerror}", file=str(path)) from error
     decoder = msgspec.json.Decoder(SessionLabel, strict=False)
     rows = []
+    seen: dict[str, list[float]] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -58,11 +71,19 @@ def read(path: Path) -> pl.DataFrame:
                 "label must lie in [0, 1] and probability in (0, 1]", hint="see docs/how-to/label.md", file=str(path),
                 line=number,
             )  # fmt: skip
+        seen.setdefault(row.session, []).append(row.label)
         rows.append((row.session, row.label, row.probability))
     if not rows:
         raise InputError("no labels in this file", hint='one {"session": ..., "label": ...} a line', file=str(path))
     table = pl.DataFrame(rows, schema=["session", "label", "probability"], orient="row")
-    return table.group_by("session").agg(pl.col("label").mean(), pl.col("probability").min()).sort("session")
+    table = table.group_by("session").agg(pl.col("label").mean(), pl.col("probability").min()).sort("session")
+    apart = [(session, labels) for session, labels in seen.items() if len(set(labels)) > 1]
+    if not apart:
+        return SessionLabels(table, ())
+    session, labels = apart[0]
+    shown = " and ".join(f"{label:g}" for label in dict.fromkeys(labels))
+    return SessionLabels(table, (f"{len(apart)} sessions have labels that contradict each other, such as {session} "
+                                 f"({shown}): their mean counts",))  # fmt: skip
 
 
 def distrusted(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -141,9 +141,11 @@ def rank_paths(
                 progress=progress,
             )
         extract_store(opened, options.weights, engine=power, progress=progress)
-        known = label_files.read(labels) if labels is not None else None
+        known = label_files.read_told(labels) if labels is not None else None
         doubted = label_files.distrusted(signals.evaluate(turn_labels).kinds) if turn_labels is not None else {}
-        ranking = rank_store(opened, options, read, labels=known, without=doubted)
+        ranking = rank_store(opened, options, read, labels=known.table if known else None, without=doubted)
+        if known is not None and known.warnings:
+            ranking = msgspec.structs.replace(ranking, warnings=(*known.warnings, *ranking.warnings))
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
 
 

@@ -52,6 +52,7 @@ class WeightsRun(msgspec.Struct, frozen=True, kw_only=True):
     stability: Stability
     unknown: int
     data_version: str
+    warnings: tuple[str, ...] = ()
 
 
 def detectors() -> str:
@@ -76,24 +77,29 @@ def fit(
     Raises:
         InputError: a bad label file. EvidenceError: no labelled session is there, or labels that cannot be fitted.
     """
-    table = label_files.read(labels)
+    known = label_files.read_told(labels)
     if store is not None and not paths:
-        return _fit(Store.open(store), table, method, ordered, emphasis, draws, seed, level)
+        return _fit(Store.open(store), known, method, ordered, emphasis, draws, seed, level)
     with temporary_store() as opened:
         intake.ingest(opened, list(paths))
-        return _fit(opened, table, method, ordered, emphasis, draws, seed, level)
+        return _fit(opened, known, method, ordered, emphasis, draws, seed, level)
 
 
 def _fit(
-    store: Store, labels: pl.DataFrame, method: fitting.Method, ordered: bool, emphasis: float, draws: int, seed: int,
-    level: float,
+    store: Store, known: label_files.SessionLabels, method: fitting.Method, ordered: bool, emphasis: float, draws: int,
+    seed: int, level: float,
 ) -> WeightsRun:  # fmt: skip
+    labels, warnings = known.table, list(known.warnings)
     extract_store(store, scoring.UNIT)
     rows = store.table("outcomes").filter(pl.col("parent").is_null()).sort("session").collect()
     chance = labels.select("session", "label", pl.col("probability").alias("_chance"))
     joined = rows.join(chance, on="session", how="inner").sort("session")
     if joined.is_empty():
         raise EvidenceError("no labelled session is in the store", hint="label ids must be the store's session ids")
+    nobody = joined["user"].null_count()
+    if nobody:
+        warnings.append(f"the user of {nobody} of {joined.height} labelled sessions is not known: each counts as a user "
+                        "of its own")  # fmt: skip
     users = joined.select(pl.coalesce("user", "session"))["user"].to_list()
     fitted = fitting.fit(
         _counts(joined), joined["label"].to_numpy(), users, sessions=joined["session"].to_list(),
@@ -105,6 +111,7 @@ def _fit(
         stability=stability(rows, fitted, seed=seed),
         unknown=labels.height - joined.height,
         data_version=store.data_version,
+        warnings=tuple(warnings),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from seatrial.records import Check, Consent, Skip, Trace
 from seatrial.report import numbers
 from seatrial.report.section import Column, Section, Table
-from seatrial.report.text import clean, clip, name, visible
+from seatrial.report.text import around, clean, clip, name, visible
 
 SHOWN_SKIPS = 20
 
@@ -145,7 +145,7 @@ def explanation(session: str, rows: Sequence[Any]) -> Section:
             str(r.step),
             f"{r.kind.replace('_', ' ')} {r.confidence:.2f}",
             r.fate,
-            clip(clean(f"{r.left}[{r.quote}]{r.right}"), 150),
+            around(r.left, r.quote, r.right, 150),
             clean(r.reason + (f"; {r.why}" if r.why else "")),
         )
         for r in rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 HIDDEN = (
     "[\x00-\x1f\x7f-\x9f"  # controls, escape sequences
@@ -71,6 +72,32 @@ def clip(text: str, columns: int = MAX_NAME) -> str:
         return text
     head, tail = columns // 2, columns - columns // 2 - 1
     return _fit(text, head).rstrip() + "…" + _fit(text[::-1], tail)[::-1].lstrip()
+
+
+_PIECE = re.compile(r"<U\+[0-9A-F]{4,6}>|.", re.DOTALL)
+
+
+def around(left: str, evidence: str, right: str, columns: int) -> str:
+    """Evidence in brackets with as much of the words around it as `columns` allow. It is shown whole, however long it
+    is, and no visible code of a hidden character is cut in two."""
+    before, middle, after = clean(left + "|")[:-1], clean(f"|{evidence}|")[1:-1], clean("|" + right)[1:]
+    room = max(0, columns - width(middle) - 2)
+    head = _pieces(_PIECE.findall(before)[::-1], max(room // 2, room - width(after)))[::-1]
+    tail = _pieces(_PIECE.findall(after), room - sum(map(width, head)))
+    return f"{''.join(head)}[{middle}]{''.join(tail)}"
+
+
+def _pieces(pieces: Sequence[str], columns: int) -> list[str]:
+    """The first of some pieces that fit, with an ellipsis where there are more."""
+    if width("".join(pieces)) <= columns:
+        return list(pieces)
+    kept, used = list[str](), 1
+    for piece in pieces:
+        used += width(piece)
+        if used > columns:
+            break
+        kept.append(piece)
+    return [*kept, "…"]
 
 
 def _fit(text: str, columns: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -94,9 +95,12 @@ def fit(
         fingerprint: of the detectors that counted; weights are refused with any other.
 
     Raises:
-        UsageError: shapes disagree. EvidenceError: one outcome only, or fewer than two users.
+        UsageError: shapes disagree, or an `emphasis` that is not finite and positive.
+        EvidenceError: one outcome only, or fewer than two users.
     """
     x, y, names = np.log1p(np.asarray(counts, float)), np.asarray(labels, float), np.asarray(users, dtype=np.str_)
+    if not (math.isfinite(emphasis) and emphasis > 0):
+        raise UsageError(f"emphasis must be a positive finite number, got {emphasis}", hint="1 treats sessions alike")
     if x.ndim != 2 or x.shape[1] != len(KINDS) or not len(x) == len(y) == len(names):
         raise UsageError(f"counts: expected ({len(y)}, {len(KINDS)}), got {x.shape}")
     if np.unique(y >= 0.5).size < 2:
@@ -163,8 +167,12 @@ def success(fitted: FittedWeights, counts: Floats, sessions: Sequence[str]) -> F
         EvidenceError: too few labels were fitted, or the file is of an earlier fit without coefficients.
     """
     if not fitted.used or len(fitted.coefficients) != len(KINDS):
+        few = fitted.n_labels < FEWEST
         raise EvidenceError(
-            "; ".join(fitted.why) or "these weights hold no coefficients", hint="run 'seatrial weights fit' again"
+            "; ".join(fitted.why) or "these weights hold no coefficients",
+            hint=f"label {FEWEST - fitted.n_labels} more sessions, then fit"
+            if few
+            else "run 'seatrial weights fit' again",
         )
     x = np.log1p(np.asarray(counts, float))
     p = _probability(x, np.array(fitted.coefficients), fitted.intercept)

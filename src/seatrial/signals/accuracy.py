@@ -59,6 +59,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     n_disputed: int
     n_harness: int
     versions: dict[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def read_labels(path: Path) -> list[LabelledTurn]:
@@ -156,6 +157,23 @@ def evaluate(
         n_disputed=sum(bool(row.disputed) for row in people),
         n_harness=len(rows) - len(people),
         versions={language.NAME: language.version()},
+        warnings=_contradictions(used),
+    )
+
+
+def _contradictions(rows: Sequence[LabelledTurn]) -> tuple[str, ...]:
+    """Turns that were labelled several times, and not with the same labels: counted, one of them named."""
+    said: dict[tuple[str, ...], list[frozenset[str]]] = {}
+    for row in rows:
+        said.setdefault((row.id,) if row.id else (row.source, row.before, row.turn), []).append(frozenset(row.labels))
+    apart = {key: sets for key, sets in said.items() if len(set(sets)) > 1}
+    if not apart:
+        return ()
+    key, sets = next(iter(apart.items()))
+    shown = " and ".join(dict.fromkeys(", ".join(sorted(labels)) for labels in sets))
+    told = key[-1] if len(key[-1]) <= 60 else key[-1][:59] + "…"
+    return (
+        f"{len(apart)} turns are labelled several times and not alike, such as {told!r} ({shown}): every line counts",
     )
 
 
