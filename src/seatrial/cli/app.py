@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -92,7 +93,12 @@ for add in (
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    status = run(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = _unheard()
+    sys.exit(status)
 
 
 def run(argv: list[str]) -> int:
@@ -109,8 +115,11 @@ def run(argv: list[str]) -> int:
         sys.stderr.write("\nseatrial: interrupted\n")
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+        return _unheard()
+    except SystemExit as error:  # how the library that parses arguments ends on a closed pipe
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _unheard()
     except Exception as error:
         status = _usage(error, as_json=as_json)
         if status is None:
@@ -122,6 +131,15 @@ def run(argv: list[str]) -> int:
         broken = InfrastructureError(f"a library gave up: {error}", hint="if a store was read, run: seatrial verify")
         report_error(broken, as_json=as_json)
         return broken.exit_code
+
+
+def _unheard() -> int:
+    """Status of a command whose reader has left (`| head`): that of a program ended by the closed pipe, since nobody
+    heard its answer; what is still to be written goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return 141
 
 
 def _usage(error: Exception, *, as_json: bool) -> int | None:

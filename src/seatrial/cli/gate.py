@@ -116,6 +116,8 @@ def gate(
     )
     if update_baseline and not reason.strip():
         raise UsageError("a new baseline needs a reason", hint="--reason 'what changed, and why it is right'")
+    if reason.strip() and not update_baseline:
+        raise UsageError("--reason is of a new baseline", hint="add --update-baseline, or leave it out")
     if update_baseline and not a.exists():
         from seatrial.flows.runs_read import read_source
 

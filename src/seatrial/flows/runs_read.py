@@ -142,7 +142,7 @@ def _excluded(kept: list[Attempt], rows: list[LostRow]) -> list[Attempt]:
                 trial += 1
             taken.add((row.task, metric, trial))
             out.append(Attempt(task=row.task, trial=trial, status="unscored", model=row.model,
-                               extra={"metric": metric} if metric else {}))  # fmt: skip
+                               extra={"lost": True, **({"metric": metric} if metric else {})}))  # fmt: skip
     return out
 
 

@@ -159,7 +159,9 @@ class _Builder:
     def add(self, metric: str, kind: Kind, attempt: Attempt, value: float | None, status: str) -> None:
         task = attempt.task
         self._kind[metric] = kind
-        self._trials.setdefault(metric, set()).add(attempt.trial)
+        planned = self._trials.setdefault(metric, set())
+        if not attempt.extra.get("lost"):  # a row that cannot be read has a place of its own, and was no further trial
+            planned.add(attempt.trial)
         values = self._values.setdefault(metric, {}).setdefault(task, [])
         if value is None:
             counts = self._excluded.setdefault(metric, {}).setdefault(task, {})

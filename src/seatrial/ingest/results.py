@@ -164,7 +164,10 @@ def _once(path: Path, log: ReadLog, lost: list[LostRow] | None = None) -> Iterat
             log.kept(read.size, "row")
             yield read
             continue
-        named = f"task {a.task}, trial {a.trial}" + (f", model {a.model}" if a.model else "")
+        named = ", ".join(
+            [f"task {a.task}", f"trial {a.trial}"]
+            + [f"{what} {word}" for what, word in (("metric", a.extra.get("metric")), ("model", a.model)) if word]
+        )
         where = "an earlier row" if before.line is None else f"line {before.line}"
         if before.attempt == a:
             log.kept(read.size, "repeated row")
@@ -187,6 +190,10 @@ def _read(path: Path, log: ReadLog, rows_lost: list[LostRow]) -> Iterator[_Read]
         if checked is None and row.fixed:
             _check(path, row.columns)
         checked = row.columns if row.fixed else (checked or set()) | row.columns
+        if all(row.cells.get(name) == name for name in REQUIRED):
+            log.kept(row.size, "repeated header")
+            log.note(row.line, "the header again, as where tables were joined: it is no attempt")
+            continue
         why, attempt, lost = _attempt(row.cells)
         if attempt is None:
             task, model, metric = (words(row.cells.get(name)) for name in ("task", "model", "metric"))

@@ -283,3 +283,9 @@ def test_a_file_without_a_judge_names_the_option_that_names_its_column(capsys: p
     Path("labels.csv").write_text("item,human_1\na,pass\n")
     assert run(["judge", "validate", "labels.csv"]) == 2
     assert "--judge-column COLUMN" in capsys.readouterr().err
+
+
+def test_a_reason_without_a_new_baseline_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    good = table("good.csv")
+    assert run(["gate", "--baseline", good, "--candidate", good, "--reason", "why"]) == 2
+    assert "--update-baseline" in capsys.readouterr().err
