@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from seatrial.errors import EvidenceError, InputError, UsageError
+from seatrial.errors import EvidenceError, FormatError, InputError, SchemaError, UsageError
 from seatrial.ingest import Log
 from seatrial.ingest.results_rows import rows as table_rows
 from seatrial.records import Contrast, Evaluation
@@ -62,13 +62,39 @@ def read_pairs(path: Path) -> Read:
                          hint="give a pairs table: CSV, JSON, JSON lines or Parquet", file=str(path))  # fmt: skip
     log = Log(str(path))
     with _unpacked(path) as file:
-        pairs = table.from_rows(_flat(file, log), str(path))
+        _in_utf8(file, str(path))
+        try:
+            pairs = table.from_rows(_flat(file, log, str(path)), str(path))
+        except FormatError as error:
+            # The reader is shared with results tables, whose columns it would name.
+            why = error.message.removeprefix(f"line {error.line}: ").partition("; expected")[0]
+            parquet = "Parquet" in why
+            hint = "write it again" if parquet else "a pairs table in JSON is a list of row objects, or one a line"
+            raise FormatError(f"not a pairs table: {why}", file=str(path), line=error.line, hint=hint) from None
     lost = [s for s in log.skips if not s.noted]
     warnings = [f"{path.name}: {len(lost)} rows cannot be read, the first in line {lost[0].line}: {lost[0].why}"
                 ] if lost else []  # fmt: skip
     if pairs.ignored:
         warnings.append(f"{path.name}: not numbers, so no features: {', '.join(pairs.ignored)}")
     return Read(pairs, tuple(warnings))
+
+
+def _in_utf8(path: Path, file: str) -> None:
+    """Raises: FormatError for a text table in another encoding, whose names and words would be read wrongly."""
+    hint = "save the table as UTF-8"
+    with path.open("rb") as stream:
+        head = stream.read(4)
+        if head == b"PAR1":
+            return
+        if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
+            raise FormatError("the text is UTF-16 or UTF-32, not UTF-8", file=file, line=1, hint=hint)
+        stream.seek(0)
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise FormatError(f"not UTF-8: byte 0x{line[error.start]:02x} at place {error.start + 1} of the line",
+                                  file=file, line=number, hint=hint) from None  # fmt: skip
 
 
 @contextmanager
@@ -97,8 +123,11 @@ def _unpacked(path: Path) -> Iterator[Path]:
         yield plain
 
 
-def _flat(path: Path, log: Log) -> Iterator[table.Row]:
+def _flat(path: Path, log: Log, file: str) -> Iterator[table.Row]:
     for row in table_rows(path, log):
+        if row.fixed and len(row.cells) < len(row.columns):
+            raise SchemaError(f"expected {len(row.columns)} cells, found {len(row.cells)}", file=file, line=row.line,
+                              hint="a row of a pairs table has every cell; leave what is unknown empty")  # fmt: skip
         cells = dict(row.cells)
         nested = cells.get("features")
         if isinstance(nested, Mapping):

@@ -218,3 +218,33 @@ def test_a_column_that_is_no_feature_is_told_wherever_it_matters(pairs: Path, tm
     fitted = flow.fit_router(file, options=FitOptions(certified=False)).fitted
     for warnings in (fitted.record.warnings, flow.contrast(file).warnings):
         assert any("no features: note" in w for w in warnings)
+
+
+HEAD = "task,condition,operation,delay,y0,y1,f\n"
+ROW = "a,clean,refresh,1,0,1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line", "words"),
+    [
+        ("p.csv", (HEAD + ROW + "b,clean,refresh,1\n").encode(), 3, "expected 7 cells, found 4"),
+        ("p.csv", (HEAD + ROW + "b,clean,refresh,1,0,1\n").encode(), 3, "expected 7 cells, found 6"),
+        ("p.csv", (HEAD + ROW).encode("utf-16"), 1, "UTF-16"),
+        ("p.csv", (HEAD + ROW).encode("utf-16-be"), 1, "UTF-16"),
+        ("p.csv", (HEAD + ROW).encode() + b"\xe9t\xe9,clean,refresh,1,0,1,2\n", 3, "byte 0xe9 at place 1"),
+        ("p.json", b'[{"task": "a"},\n{"task": ]', 2, "not a pairs table"),
+        ("p.json", '[{"task": "a"}]'.encode("utf-16"), 1, "UTF-16"),
+        ("p.jsonl", b'{"task": "a"}\n{"task": "\xff"}\n', 2, "byte 0xff"),
+        ("p.parquet", b"PAR1 not really", None, "not a Parquet file"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_that_cannot_be_read_is_told_in_its_own_words(
+    name: str, data: bytes, line: int | None, words: str, packed: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / (name + (".gz" if packed else ""))
+    file.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(InputError, match=words) as caught:
+        flow.read_pairs(file)
+    assert (caught.value.file, caught.value.line) == (str(file), line)
+    assert "trial" not in str(caught.value).replace(str(file), "")

@@ -72,3 +72,25 @@ def test_trial_chapter(mix: dict[str, dict[str, float]] | None) -> None:
     for words in ("never", "always", "oracle", "cir", "When does the router act", "The direct router"):
         assert words in text, words
     assert ("Mix: rain" in text) == (mix is not None)
+
+
+def test_wording_fits_the_numbers() -> None:
+    one = text_of(recovery.contrast(contrast(from_rows(rows("clean", "refresh", "1>0")))))
+    assert "1 pair of 1 task:" in one
+    assert "Effect: refresh" in one
+    assert "Lowest" not in one
+    two = text_of(recovery.contrast(contrast(from_rows(
+        rows("clean", "refresh", "1>0 1>1") + rows("stale", "refresh", "0>1 1>1")
+    ))))  # fmt: skip
+    assert "4 pairs of 2 tasks:" in two
+    assert "Highest effect:" in two
+    assert "Difference between the effect under a condition and on clean" in two
+
+
+def test_what_never_acts_has_a_plain_zero() -> None:
+    fitting, test = random_split(simulate.episodes("three models, coupled", 60, seed=1), 0.4, 0)
+    sections = router.evaluation(evaluate(fitting, test, "refresh", EvaluateOptions(fit=FitOptions(limit=0.001))))
+    found = next(s for s in sections if s.heading == "All conditions alike").tables[0].rows
+    gains = {row[0]: row[2] for row in found}
+    assert gains["never"] == gains["router certified"] == "0"
+    assert gains["always"] != "0"

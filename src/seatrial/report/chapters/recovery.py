@@ -48,14 +48,20 @@ def _answer(c: Contrast, whose: str) -> Section:
     return Section(
         heading="What does recovery rescue, and what does it harm?",
         paragraphs=(
-            f"{numbers.count(c.pairs)} pairs of {numbers.count(c.tasks)} tasks: each compares carrying on with an "
-            f"operation, from one saved state.{whose}",
-            f"Highest effect: {_told(best)}. Lowest: {_told(worst)}.",
+            f"{_of(c.pairs, 'pair')} of {_of(c.tasks, 'task')}: each compares carrying on with an "
+            f"operation and without it, from one saved state.{whose}",
+            f"Effect: {_told(best)}."
+            if len(c.rows) == 1
+            else f"Highest effect: {_told(best)}. Lowest: {_told(worst)}.",
         ),
         items=tuple(clean(w) for w in (*c.warnings, *dropped)),
         place="answer",
         key="recovery",
     )
+
+
+def _of(n: int, what: str) -> str:
+    return f"{numbers.count(n)} {what}{'' if n == 1 else 's'}"
 
 
 def _told(r: ContrastRow) -> str:
@@ -244,7 +250,11 @@ def _compared(c: Contrast) -> Section | None:
             for i in c.interactions
         )
         tables.append(
-            Table(caption="Effect minus the effect on clean observations, paired by task", columns=head, rows=rows)
+            Table(
+                caption="Difference between the effect under a condition and on clean observations, paired by task",
+                columns=head,
+                rows=rows,
+            )
         )
     if c.timing:
         since = tuple(
@@ -259,7 +269,9 @@ def _compared(c: Contrast) -> Section | None:
         )
         tables.append(
             Table(
-                caption="Effect minus the effect at the earliest delay, paired by task", columns=head[:-1], rows=since
+                caption="Difference between the effect at a delay and at the earliest one, paired by task",
+                columns=head[:-1],
+                rows=since,
             )
         )
     if not tables:
