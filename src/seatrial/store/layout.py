@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import secrets
 import time
@@ -22,6 +24,9 @@ FORMAT = 1
 """Version of the folder's layout. A store of another version is refused, never guessed at."""
 
 LOCK_TIMEOUT_S = 120.0
+MARKER = "store.json"
+"""Says of a folder that it is a store, and of what layout."""
+
 MIRROR = "mirror.json"
 """Says of a folder that it follows a bucket (`mirror`)."""
 
@@ -30,7 +35,7 @@ ERASING = "erasing.json"
 
 _OURS = frozenset(
     (
-        *("blobs", "tables", "versions.jsonl", "lock", "key", "store.json", "spool", "raw", "raw.key", "pull.lock"),
+        *("blobs", "tables", "versions.jsonl", "lock", "key", MARKER, "spool", "raw", "raw.key", "pull.lock"),
         *(RESULTS, AUDIT, ERASING, HEAD, MIRROR),
     )
 )
@@ -41,6 +46,7 @@ class _StoreFile(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     created: float
     tables: dict[str, int]
+    key: str | None = None
 
 
 class _Follows(msgspec.Struct):
@@ -65,7 +71,7 @@ def create_layout(folder: Path) -> None:
             hint="give an empty or new folder",
         )
     with Lock(folder / "lock", LOCK_TIMEOUT_S).held():
-        if (folder / "store.json").exists():
+        if (folder / MARKER).exists():
             return
         for name in ("blobs", "tables"):
             (folder / name).mkdir(exist_ok=True)
@@ -77,9 +83,41 @@ def create_layout(folder: Path) -> None:
             by=f"seatrial {__version__}",
             created=time.time(),
             tables={t.name: t.version for t in TABLES},
+            key=fingerprint((folder / "key").read_bytes()),
         )
-        write_atomic(folder / "store.json", json.dumps(msgspec.to_builtins(about), indent=1).encode() + b"\n")
-        sync_path(folder)
+        _write(folder / MARKER, about)
+
+
+def fingerprint(key: bytes) -> str:
+    """What tells a pseudonym key from every other and tells nothing of it: 16 hex digits of a hash under the key."""
+    return hmac.new(key.strip(), b"seatrial pseudonym key", hashlib.sha256).hexdigest()[:16]
+
+
+def key_on_record(marker: Path) -> str | None:
+    """The fingerprint of the pseudonym key that ``store.json`` holds; None: the store was made before there was one."""
+    return msgspec.json.decode(marker.read_bytes(), type=_StoreFile).key
+
+
+def record_key(marker: Path, key: bytes | None) -> None:
+    """Write down which pseudonym key the store has from now on; None: that is not known yet."""
+    about = msgspec.json.decode(marker.read_bytes(), type=_StoreFile)
+    _write(marker, msgspec.structs.replace(about, key=None if key is None else fingerprint(key)))
+
+
+def same_store(one: bytes, other: bytes) -> bool:
+    """Whether two states of a ``store.json`` are of one store: only the key on record may differ."""
+    if one == other:
+        return True
+    try:
+        a, b = (msgspec.json.decode(text, type=_StoreFile) for text in (one, other))
+    except msgspec.DecodeError:
+        return False
+    return msgspec.structs.replace(a, key=None) == msgspec.structs.replace(b, key=None)
+
+
+def _write(marker: Path, about: _StoreFile) -> None:
+    write_atomic(marker, json.dumps(msgspec.to_builtins(about), indent=1).encode() + b"\n")
+    sync_path(marker.parent)
 
 
 def check_layout(marker: Path) -> None:

@@ -20,7 +20,7 @@ from seatrial.store.blobs import SUFFIX, Blobs, unpack
 from seatrial.store.bucket import Bucket, normal
 from seatrial.store.delta import DeltaTables
 from seatrial.store.durable import sync_path, write_atomic
-from seatrial.store.layout import ERASING, check_layout, create_layout
+from seatrial.store.layout import ERASING, MARKER, check_layout, create_layout, same_store
 from seatrial.store.lease import KEY as HEAD
 from seatrial.store.lease import Head, Lease
 from seatrial.store.mirror import Mirror
@@ -35,7 +35,6 @@ MIRRORS = "SEATRIAL_MIRRORS"
 """Environment variable: where the folders are that follow buckets."""
 
 _KEY = "key"
-_MARKER = "store.json"
 
 
 def mirror_folder(url: str) -> Path:
@@ -249,6 +248,20 @@ class RemoteStore(Store):
                 self.bucket.put(_KEY, path.read_bytes())
             return made
 
+    def _key_on_record(self) -> str | None:
+        self._take_marker()
+        return super()._key_on_record()
+
+    def _record_key(self, key: bytes | None) -> None:
+        self._take_marker()
+        super()._record_key(key)
+        self.bucket.put(MARKER, (self.path / MARKER).read_bytes())
+
+    def _take_marker(self) -> None:
+        found = self.bucket.get(MARKER)
+        if found is not None and (self.path / MARKER).read_bytes() != found.data:
+            write_atomic(self.path / MARKER, found.data)
+
     def refuse_originals(self) -> None:
         raise UsageError(
             "a store in a bucket keeps no originals: their key would lie beside them",
@@ -347,15 +360,15 @@ def open_remote(url: str, *, create: bool = False, durable: bool = True) -> Remo
     """
     bucket = Bucket(url)
     folder = mirror_folder(url)
-    marker = bucket.get(_MARKER)
+    marker = bucket.get(MARKER)
     if marker is None:
         if not create:
             raise InputError(
                 "there is no store here", file=bucket.url, hint=f"make one with: seatrial ingest PATH --store {url}"
             )
         marker = _create(bucket, folder)
-    about = folder / _MARKER
-    if about.exists() and about.read_bytes() != marker.data:
+    about = folder / MARKER
+    if about.exists() and not same_store(about.read_bytes(), marker.data):
         raise StoreError(
             f"the folder {folder} follows another store that was at this URL", file=bucket.url, hint="remove the folder"
         )
@@ -374,27 +387,27 @@ def open_remote(url: str, *, create: bool = False, durable: bool = True) -> Remo
 
 
 def _create(bucket: Bucket, folder: Path) -> Any:
-    strangers = [t.key for t in bucket.list() if t.key not in (_KEY, HEAD, _MARKER)]
+    strangers = [t.key for t in bucket.list() if t.key not in (_KEY, HEAD, MARKER)]
     if strangers:
         raise InputError(
             f"this place is not a store and is not empty (it holds {strangers[0]})",
             file=bucket.url,
             hint="give an empty prefix",
         )
-    if (folder / _MARKER).exists():
+    if (folder / MARKER).exists():
         raise StoreError(
             f"the store has gone, and the folder {folder} still follows it", file=bucket.url, hint="remove the folder"
         )
     create_layout(folder)
     bucket.create(_KEY, (folder / _KEY).read_bytes())
     bucket.create(HEAD, canonical(Head(nonce=os.urandom(8).hex())))
-    bucket.create(_MARKER, (folder / _MARKER).read_bytes())
+    bucket.create(MARKER, (folder / MARKER).read_bytes())
     # Two may make the store at once: the first objects stand.
-    key, marker = bucket.get(_KEY), bucket.get(_MARKER)
+    key, marker = bucket.get(_KEY), bucket.get(MARKER)
     if key is None or marker is None:
         raise StoreError("the store vanished while it was made", file=bucket.url)
     write_atomic(folder / _KEY, key.data, mode=0o600)
-    write_atomic(folder / _MARKER, marker.data)
+    write_atomic(folder / MARKER, marker.data)
     sync_path(folder)
     return marker
 

@@ -29,9 +29,13 @@ from seatrial.store.layout import (
     ERASING,
     FORMAT,
     LOCK_TIMEOUT_S,
+    MARKER,
     check_layout,
     create_layout,
+    fingerprint,
     followed,
+    key_on_record,
+    record_key,
     write_key,
 )
 from seatrial.store.ledgers import ledger_attempts
@@ -45,6 +49,7 @@ from seatrial.store.verify import Verification, verify
 from seatrial.store.versions import Version, Versions, link
 
 _TABLES = {table.name: table for table in TABLES}
+_KEY_HINT = "restore it from a copy; deleting it cuts all stored pseudonyms off from their people for good"
 _TEMPORARY_KEY = digest(b"seatrial temporary store").encode()
 
 
@@ -90,7 +95,7 @@ class Store:
             assert cls.elsewhere is not None
             return cls.elsewhere(url, create=create, durable=durable)
         folder = Path(path)
-        marker = folder / "store.json"
+        marker = folder / MARKER
         if not marker.exists():
             if not create:
                 raise InputError(
@@ -319,6 +324,7 @@ class Store:
             erasing=erasing,
             results=self._results,
             originals=self._originals,
+            key=self._key_problems(),
         )
 
     def half_erased(self) -> bool:
@@ -350,18 +356,54 @@ class Store:
         """The keyed pseudonyms of this store; True when the key is new because the old one was deleted.
 
         Deleting the file ``key`` cuts every stored pseudonym off from its person for good.
+
+        Raises:
+            StoreError: the key cannot be read, or is not the one that the store's pseudonyms were made with.
         """
         path = self.path / "key"
         with self.writing():
-            try:
-                return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), False
-            except FileNotFoundError:
+            new = not path.exists()
+            if new:
+                # A crash in between leaves a store whose key is not on record yet.
+                self._record_key(None)
                 write_key(path)
-                return Pseudonyms(bytes.fromhex(path.read_text("ascii").strip())), self.versions.head().number > 0
-            except (ValueError, OSError) as error:
+            try:
+                data = path.read_bytes()
+                made = Pseudonyms(bytes.fromhex(data.decode("ascii").strip()))
+            except (ValueError, OSError, UsageError) as error:
                 raise StoreError(
-                    f"the pseudonym key cannot be read: {error}", file=str(path), hint="restore it, or delete it"
+                    f"the pseudonym key cannot be read: {error}", file=str(path), hint=_KEY_HINT
                 ) from error
+            fits = self._key_on_record() == fingerprint(data)
+            if not fits and self._key_on_record() is not None and self.versions.head().number:
+                raise StoreError(
+                    "the pseudonym key is not the one that this store's people were named with",
+                    file=str(path),
+                    hint=_KEY_HINT,
+                )
+            if not fits:
+                self._record_key(data)
+            return made, new and self.versions.head().number > 0
+
+    def _key_on_record(self) -> str | None:
+        return key_on_record(self.path / MARKER)
+
+    def _record_key(self, key: bytes | None) -> None:
+        record_key(self.path / MARKER, key)
+
+    def _key_problems(self) -> list[str]:
+        """What is wrong with the pseudonym key. That there is none is no damage: who deletes it means to."""
+        path = self.path / "key"
+        try:
+            data = path.read_bytes()
+            Pseudonyms(bytes.fromhex(data.decode("ascii").strip()))
+        except FileNotFoundError:
+            return []
+        except (ValueError, OSError, UsageError) as error:
+            return [f"the pseudonym key cannot be read: {error}"]
+        if self._key_on_record() not in (None, fingerprint(data)) and self.versions.head().number:
+            return ["the pseudonym key is not the one that this store's people were named with"]
+        return []
 
 
 def _table(name: str) -> Table:

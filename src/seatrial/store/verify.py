@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import polars as pl
@@ -60,14 +60,17 @@ def verify(
     erasing: bool = False,
     results: Results | None = None,
     originals: Originals | None = None,
+    key: Sequence[str] = (),
 ) -> Verification:
     """Check blobs, tables and the version log against each other, as of the newest data version.
 
-    `erasing`: an erasure was cut short, which is a problem as long as it has not been ended.
+    `erasing`: an erasure was cut short, which is a problem as long as it has not been ended. `key`: what is wrong
+    with the pseudonym key.
     """
     found = _Findings()
     if erasing:
         found.add("erasure", ["an erasure was cut short: run seatrial purge, which ends it"], "nothing is half erased")
+    found.add("pseudonym_key", list(key), "it is the key that people were named with")
     history = versions.all()
     head = history[-1]
     broken = {t.name for t in TABLES if not _files(delta, t, head, found)}

@@ -270,3 +270,46 @@ def test_a_purge_of_nothing_ends_an_erasure_that_was_cut_short(call: Call, tmp_p
     assert call("verify")[0] == 1
     assert call("purge", "--before", "2020-01-01", "--yes")[0] == 0
     assert call("verify")[0] == 0
+
+
+@pytest.mark.parametrize("damage", ["other", "short", "no hex"])
+def test_a_damaged_pseudonym_key_is_told_and_never_taken_for_nobody(call: Call, tmp_path: Path, damage: str) -> None:
+    """One digit of the key changed: everybody would be called something else, and nobody be found."""
+    key = tmp_path / "store" / "key"
+    whole = key.read_text()
+    key.write_text(
+        {"other": ("0" if whole[0] != "0" else "1") + whole[1:], "short": whole[:8], "no hex": "x" + whole[1:]}[damage]
+    )
+    version = Store.open(tmp_path / "store").data_version
+    for command in (
+        ("forget", "jane", "--yes"),
+        ("consent", "withdraw", "jane", "--yes"),
+        ("consent", "set", "jane", "--purpose", "rank"),
+        ("export", "answer", "--subject", "jane"),
+        ("ingest", "jane", "--user", "jane"),
+    ):
+        status, error = call(*command)
+        assert (status, error["code"]) == (4, "store"), command
+        assert "pseudonym key" in error["message"]
+    status, found = call("verify")
+    assert status == 1
+    assert any("pseudonym key" in p for p in found["problems"])
+    key.write_text(whole)
+    assert Store.open(tmp_path / "store").data_version == version
+    assert call("verify")[0] == 0
+    assert call("forget", "jane", "--yes")[0] == 0
+
+
+def test_a_store_without_a_key_on_record_gets_it_when_it_is_used(call: Call, tmp_path: Path) -> None:
+    marker, key = tmp_path / "store" / "store.json", tmp_path / "store" / "key"
+    about = json.loads(marker.read_text())
+    on_record = about.pop("key")
+    marker.write_text(json.dumps(about))
+    assert call("verify")[0] == 0
+    assert call("ingest", "jane", "--user", "jane")[0] == 0
+    assert json.loads(marker.read_text())["key"] == on_record
+    assert key.read_text().strip() not in marker.read_text()
+    key.unlink()
+    assert call("ingest", "jane", "--user", "jane")[0] == 0, "a key may be deleted: a new one is made"
+    assert json.loads(marker.read_text())["key"] != on_record
+    assert call("verify")[0] == 0
