@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def scorecard(
+    context: typer.Context,
     sources: Annotated[
         list[str],
         typer.Argument(metavar="RUNS...", help="Stored runs, results tables, traces; with --agent one SUITE."),
@@ -112,6 +113,7 @@ def scorecard(
         annotations=Annotations(annotations) if annotations is not None else None,
         judge=from_files(judge, stamp) if judge is not None and stamp is not None else None,
     )
+    _refuse_idle(context, sources, agent)
     if agent:
         if len(sources) != 1:
             raise UsageError("with --agent, name one suite", hint="seatrial scorecard SUITE --agent SPEC")
@@ -122,6 +124,34 @@ def scorecard(
         with output.progress(quiet=as_json) as step:
             scored = score_sources(sources, options, step)
     _show(scored, sources, html, markdown, store, as_json)
+
+
+_RUNNING = {"k": "-k", "plan": "--plan", "max_hours": "--max-hours", "max_cost": "--max-cost",
+            "concurrency": "--concurrency", "task": "--task"}  # fmt: skip
+
+
+def _refuse_idle(context: typer.Context, sources: Sequence[str], agent: Sequence[str] | None) -> None:
+    """Refuse options that would do nothing here."""
+    from seatrial.errors import UsageError
+
+    given = {
+        name for name in context.params if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE"
+    }
+    files = [Path(source).exists() for source in sources]
+    idle = [] if agent else [shown for name, shown in _RUNNING.items() if name in given]
+    if idle:
+        raise UsageError(f"{', '.join(idle)} would do nothing: nothing is run without --agent",
+                         hint="seatrial scorecard SUITE --agent SPEC")  # fmt: skip
+    if "suite" in given and (agent or all(files)):
+        raise UsageError("--suite would do nothing: it is for stored runs, whose worlds it makes again",
+                         hint="leave it out")  # fmt: skip
+    for name in ("model", "format"):
+        if name in given and (agent or not any(files)):
+            raise UsageError(f"--{name} would do nothing: it is for results tables and traces", hint="leave it out")
+    if not agent and (suites := [s for s in sources if s.startswith("example:")]):
+        raise UsageError(
+            f"{suites[0]} is a suite, and holds no runs", hint=f"seatrial scorecard {suites[0]} --agent SPEC"
+        )
 
 
 def _made(

@@ -98,8 +98,8 @@ def _fit(
         raise EvidenceError("no labelled session is in the store", hint="label ids must be the store's session ids")
     nobody = joined["user"].null_count()
     if nobody:
-        warnings.append(f"the user of {nobody} of {joined.height} labelled sessions is not known: each counts as a user "
-                        "of its own")  # fmt: skip
+        warnings.append(f"the user of {nobody} of {joined.height} labelled sessions is not known: each counts as a "
+                        "user of its own")  # fmt: skip
     users = joined.select(pl.coalesce("user", "session"))["user"].to_list()
     fitted = fitting.fit(
         _counts(joined), joined["label"].to_numpy(), users, sessions=joined["session"].to_list(),
