@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import msgspec
+import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
 from seatrial.errors import InputError, UsageError
 from seatrial.records import Agent, Consent, Provenance, Step, Trace
+from seatrial.records.tables import TRIAGE
 from seatrial.server import ServerSettings
 from seatrial.server.access import Holder, Who, tokens_for
 from seatrial.server.app import make
@@ -345,3 +350,24 @@ def test_text_is_escaped_marked_and_its_codes_are_seen() -> None:
     assert "\ttab\n" in text
     assert "<b>" not in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("name", ["nul\0inside", "line\r\nends", "100%41 sure", "a&b=c+d \u00e9"])
+def test_any_session_id_can_be_posted_back_from_triage(
+    client: Callable[..., TestClient], store: Store, name: str
+) -> None:
+    """What a browser sends is the form's value with NULs lost and line ends made alike: no id may need either."""
+    put(store, [msgspec.structs.replace(one("bad"), id=name)])
+    row = {"session": name, "state": "new", "reason": "", "kind": "session", "by": "me", "time": 1.0}
+    store.commit({TRIAGE.name: pl.DataFrame([row], schema=TRIAGE.schema(), orient="row")})
+    opened = client()
+    posted = [html.unescape(v) for v in re.findall(r'name="session" value="([^"]*)"', opened.get("/triage").text)]
+    wanted = [v for v in posted if unquote(v) == name]
+    assert wanted
+    assert all(v.isascii() and v.isprintable() for v in posted)
+    data = {"form_token": form_token(opened), "session": wanted[0], "reason": "seen"}
+    assert opened.post("/triage/dismiss", data=data).status_code == 200
+    kept = store.table("triage").collect()
+    assert kept.filter(kept["session"] == name)["state"].to_list() == ["dismissed"]
+    if "\0" in name:
+        assert opened.post("/triage/draft", data=data).status_code == 400

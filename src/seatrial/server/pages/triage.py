@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import polars as pl
@@ -119,7 +120,10 @@ def drafts(path: Path) -> list[Task]:
 
 def draft(asked: Asked) -> Response:
     """Make a draft from a session: a child process does."""
-    session = asked.form.get("session", "")
+    session = _posted(asked)
+    if "\0" in session:
+        raise UsageError("this session's id holds a NUL, which no command can be given",
+                         hint="dismiss it, or give the session another id and ingest it again")  # fmt: skip
     asked.site.index.shown(session)
     arguments = [
         "task", "from-session", f"--suite={asked.site.suite}", f"--by={asked.who.name}", "--", session,
@@ -128,6 +132,11 @@ def draft(asked: Asked) -> Response:
     asked.did("drafted", session=session)
     found = made.get("drafts") or [{}]
     return asked.back("/triage/draft", {"task": str(found[0].get("id", ""))})
+
+
+def _posted(asked: Asked) -> str:
+    """The session id of a form, percent-encoded there: browsers change NULs and line ends of plain values."""
+    return unquote(asked.form.get("session", ""))
 
 
 def show_draft(asked: Asked) -> Response:
@@ -191,7 +200,7 @@ def _refusal(said: list[str], title: str) -> UsageError:
 
 def dismiss(asked: Asked) -> Response:
     """Set a session or an incident aside, with the reason."""
-    session, reason = asked.form.get("session", ""), asked.form.get("reason", "").strip()
+    session, reason = _posted(asked), asked.form.get("reason", "").strip()
     if not reason:
         raise UsageError("a dismissal needs a reason")
     found = board(asked).filter(pl.col("session") == session)
