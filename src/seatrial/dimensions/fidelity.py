@@ -7,8 +7,11 @@ reported.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from seatrial.dimensions.ablation import CALLS_PER_ACTION, Ablation, Said, ablate, reason
 from seatrial.dimensions.actions import Action, actions_of, answer_of, asked_of
@@ -62,7 +65,9 @@ class Fidelity:
             parts["no_ablation"] = replayed.refusal
         open_ = [v for v in verdicts if v.relevant is None]
         if open_:
-            why = _unknown(run, open_, len(verdicts), replayed)
+            ending = _unknown(run, replayed)
+            parts["open"] = f"the relevance of some actions is not known{ending}"
+            why = f"the relevance of {len(open_)} of {len(verdicts)} actions is not known{ending}"
             return value_of(self.name, self.version, run, None, why, actions=verdicts, parts=parts)
         extraneous = sum(not v.relevant for v in verdicts)
         level, level_why = rubric(verdicts, run.attempt.status)
@@ -77,12 +82,16 @@ class Fidelity:
         """Mean over tasks of the runs' shares of relevant actions, with the agreement between sources."""
         counted = scored(values)
         rubric_level, why = middle_level(counted)
-        return result(
+        # Without each run's own numbers, so that runs with one reason are counted together.
+        missing = Counter(str(v.parts.get("open", v.why)) for v in counted if v.value is None)
+        found = result(
             self.name, self.title, self.version, values, level, method="mean of task means of relevant actions' share",
             level=rubric_level, level_why=why, nothing="no run has an action whose relevance is known",
             notes=_notes(counted), detail={"sources": _sources(counted), "agreement": agreement(counted, level),
                                            "cost": _total(counted)},
+            unmeasured=dict(missing.most_common()),
         )  # fmt: skip
+        return found if found.estimate is not None or not missing else replace(found, why=missing.most_common(1)[0][0])
 
     def _ablated(self, run: Evidence, actions: Sequence[Action], intent: Intent | None) -> Ablation:
         if not self._replays:
@@ -245,8 +254,9 @@ def _findings(verdicts: Sequence[ActionVerdict]) -> tuple[Finding, ...]:
     return tuple(sorted(out, key=lambda f: -f.weight))
 
 
-def _unknown(run: Evidence, open_: Sequence[ActionVerdict], n: int, replayed: Ablation) -> str:
-    told = f"the relevance of {len(open_)} of {n} actions is not known"
+def _unknown(run: Evidence, replayed: Ablation) -> str:
+    """Why, as the end of a sentence."""
+    told = ""
     if run.task is None or not run.task.intent:
         told += "; the task has no intent specification"
     elif set(run.task.intent) <= {"text"}:

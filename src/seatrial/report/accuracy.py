@@ -10,6 +10,7 @@ from seatrial.report.section import Column, Section, Table
 from seatrial.report.text import clean, clip, name
 
 _MEASURES = ("precision", "recall", "f1")
+_MOST = 12
 _SHOWN_CURVE = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -43,6 +44,11 @@ def _by_kind(caption: str, kinds: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _split(caption: str, head: str, parts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
+    n = len(parts)
+    if n > _MOST:
+        most = sorted(parts, key=lambda part: -sum(row["n_positive"] for row in parts[part].values()))[:_MOST]
+        parts = {part: kinds for part, kinds in parts.items() if part in most}
+        caption += f": the {_MOST} with most labels of {n} (--json has all)"
     rows = tuple(
         (clip(name(part), 30), _plain(kind), *_row(row))
         for part, kinds in parts.items()

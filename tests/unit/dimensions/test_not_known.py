@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.dimensions.fidelity import Fidelity
 from seatrial.dimensions.gates import Gates
 from seatrial.dimensions.repair import Repair
 from seatrial.dimensions.replay import ReplayIntegrity
@@ -53,3 +54,13 @@ def test_why_the_whole_task_s_cost_is_not_known_says_whether_a_run_passed() -> N
     beside = _d4([failed, _run("a", 1, "passed")])
     assert "no run passed" not in beside.why
     assert "no run that passed recorded any work" in beside.why
+
+
+def test_one_reason_for_unknown_relevance_is_counted_once(at_till: Any) -> None:
+    """Three runs of one, two and three calls, whose relevance nothing tells."""
+    runs = [at_till.work([("note", {"text": "x"})] * n, task=f"t{n}", known=False) for n in (1, 2, 3)]
+    values = [Fidelity().measure(run) for run in runs]
+    assert [next(w for w in ("of 1", "of 2", "of 3") if w in v.why) for v in values] == ["of 1", "of 2", "of 3"]
+    found = Fidelity().combine(values, 0.95)
+    assert list(found.unmeasured.values()) == [3]
+    assert found.why == next(iter(found.unmeasured))

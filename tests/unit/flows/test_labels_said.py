@@ -57,7 +57,9 @@ def test_a_threshold_that_is_no_confidence_is_refused(value: float, tmp_path: Pa
 @pytest.mark.parametrize("value", [math.inf, math.nan, 0.0])
 def test_an_emphasis_that_is_no_weight_is_refused(value: float) -> None:
     with pytest.raises(UsageError, match="emphasis"):
-        fitting.fit(np.ones((4, 5)), np.array([0.0, 1, 0, 1]), list("abcd"), emphasis=value)
+        fitting.fit(
+            np.ones((4, 5), dtype=np.float64), np.array([0.0, 1, 0, 1], dtype=np.float64), list("abcd"), emphasis=value
+        )
 
 
 def test_too_few_labels_ask_for_more_labels_and_not_for_another_fit() -> None:
@@ -77,3 +79,11 @@ def test_evidence_is_never_cut_and_no_visible_code_is_cut_in_two(columns: int) -
     assert "U+" not in shown.replace("<U+202E>", "").replace("<U+200B>", "")
     assert width(shown) <= max(columns, width("[no,<U+202E>that is wrong]") + 2)
     assert around("a ", "b", " c", 20) == "a [b] c"
+
+
+def test_many_sources_are_not_all_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rows = ({"turn": "thanks", "labels": ["praise"], "source": f"source-{i}"} for i in range(30))
+    assert run(["signals", "evaluate", "--labels", str(_lines(tmp_path / "t.jsonl", *rows))]) == 0
+    shown = capsys.readouterr().out
+    assert "the 12 with most labels of 30" in " ".join(shown.split())
+    assert sum(f"source-{i} " in shown for i in range(30)) == 12
