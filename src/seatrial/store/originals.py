@@ -2,15 +2,17 @@
 
 AES-256-GCM in pieces (the STREAM construction): every file has a key of its own, derived from the store's ``raw.key``
 and a random salt, and every piece is bound to its place, the last one to being the last, so that pieces cannot be
-changed, swapped, or cut off unseen. Beside each file lies a note of what it is and which sessions came from it.
+changed, swapped, or cut off unseen. Beside each file lies a note of what it is and which sessions came from it, sealed
+by a hash under the same key.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,6 +44,13 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     sessions: tuple[str, ...]
 
 
+class _Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What stands beside a kept file: what it is, under a keyed hash, so that no word of it changes unseen."""
+
+    original: Original
+    seal: str
+
+
 class Originals:
     """The folder ``raw/`` of a store, and its key. Writers hold the store's lock."""
 
@@ -50,8 +59,9 @@ class Originals:
         self._key = store / KEY
 
     def all(self) -> list[Original]:
-        """What is kept, in order of ids; a note that cannot be read is left out (`problems` names it)."""
-        return [note for path in self._notes() if (note := _read(path)) is not None]
+        """What is kept, in order of ids; a note that cannot be read or was changed is left out
+        (`problems` names it)."""
+        return [note for path in self._notes() if (note := self._read(path)) is not None]
 
     def of(self, session: str) -> list[Original]:
         """The files that a session came from."""
@@ -89,7 +99,7 @@ class Originals:
         everyone = tuple(sorted({*sessions, *(known.sessions if known is not None else ())}))
         note = Original(id=name, file=shown, size=size, sessions=everyone)
         os.replace(scratch, self._sealed(name))
-        write_atomic(self._root / f"{name}{_NOTE}", canonical(note), mode=0o600)
+        write_atomic(self._root / f"{name}{_NOTE}", self._sealed_note(note), mode=0o600)
         for old in there.values():
             if old.id != name and old.file == shown and set(old.sessions) <= set(everyone):
                 self._remove(old.id)
@@ -101,9 +111,23 @@ class Originals:
 
         Raises:
             MissingExtra: something is kept, and there is no cryptography.
+            StoreError: nothing of it opens with the key that is there.
         """
-        if self._notes():
-            _library()
+        notes = self._notes()
+        if not notes:
+            return
+        _library()
+        if any(self._read(path) is not None for path in notes):
+            return
+        # Either every note was changed or the key was: only a file that opens tells.
+        for path in notes:
+            try:
+                with open(self._sealed(path.name.removesuffix(_NOTE)), "rb") as sealed:
+                    next(_opened(self._file_key, sealed, path))
+            except (StoreError, OSError):
+                continue
+            return
+        raise StoreError("no original opens with the key of the originals", file=str(self._key), hint="restore it")
 
     def plain(self, original: Original) -> Iterator[bytes]:
         """A file's bytes as they were, in pieces.
@@ -147,7 +171,7 @@ class Originals:
         gone = frozenset(sessions)
         struck = 0
         for path in self._notes():
-            note = _read(path)
+            note = self._read(path)
             if note is None or gone.intersection(note.sessions):
                 self._remove(path.name.removesuffix(_NOTE))
                 struck += 1
@@ -161,23 +185,26 @@ class Originals:
             sync_path(self._key.parent)
         return struck
 
-    def problems(self) -> list[str]:
-        """What is wrong: files that do not decrypt to what their names say, notes without files, an open key."""
+    def problems(self, known: Container[str] | None = None) -> list[str]:
+        """What is wrong: files that do not decrypt to what their names say, files and notes without each other, notes
+        that were changed or name a session that is not among the `known`, an open key."""
         notes = self._notes()
+        wrong = [f"original {name[:12]}: it has no note, so nobody can say whose it is" for name in self.orphans()]
         if not notes:
-            return []
+            return wrong
         try:
             _library()
         except MissingExtra as error:
-            return [f"the originals cannot be verified: {error}"]
-        wrong = []
+            return [*wrong, f"the originals cannot be verified: {error}"]
         if self._key.exists() and os.name == "posix" and self._key.stat().st_mode & 0o077:
             wrong.append(f"the file {KEY} can be read by others than its owner")
         for path in notes:
-            note = _read(path)
-            if note is None or note.id != path.name.removesuffix(_NOTE):
-                wrong.append(f"original {path.name}: its note cannot be read")
+            note = self._read(path)
+            if note is None:
+                wrong.append(f"original {path.name}: its note was changed, or cannot be read")
                 continue
+            strangers = [] if known is None else [s for s in note.sessions if s not in known]
+            wrong += [f"original {note.id[:12]}: its session {s!r} is not in the store" for s in strangers]
             try:
                 size = sum(len(piece) for piece in self.plain(note))
             except StoreError as error:
@@ -186,6 +213,30 @@ class Originals:
             if size != note.size:
                 wrong.append(f"original {note.id[:12]} of {note.file}: {size} bytes instead of {note.size}")
         return wrong
+
+    def orphans(self) -> list[str]:
+        """Kept files without a note, by name: whose they are nobody can say."""
+        if not self._root.is_dir():
+            return []
+        named = {path.name.removesuffix(_NOTE) for path in self._notes()}
+        sealed = (p.name.removesuffix(_SEALED) for p in self._root.iterdir() if p.name.endswith(_SEALED))
+        return sorted(name for name in sealed if name not in named)
+
+    def _sealed_note(self, note: Original) -> bytes:
+        return canonical(_Note(original=note, seal=self._seal_of(note)))
+
+    def _seal_of(self, note: Original) -> str:
+        key = hmac.digest(self._master(), b"seatrial note of an original", "sha256")
+        return hmac.new(key, canonical(note), hashlib.sha256).hexdigest()
+
+    def _read(self, path: Path) -> Original | None:
+        """What a note says; None when it cannot be read, was changed, or stands beside another file."""
+        try:
+            note = msgspec.json.decode(path.read_bytes(), type=_Note)
+            true = hmac.compare_digest(note.seal.encode(), self._seal_of(note.original).encode())
+        except (OSError, msgspec.DecodeError, StoreError):
+            return None
+        return note.original if true and note.original.id == path.name.removesuffix(_NOTE) else None
 
     def _notes(self) -> list[Path]:
         if not self._root.is_dir():
@@ -205,25 +256,20 @@ class Originals:
         if make and not self._key.exists():
             write_atomic(self._key, secrets.token_hex(32).encode() + b"\n", mode=0o600)
             sync_path(self._key.parent)
+        derived = hkdf(algorithm=hashes.SHA256(), length=32, salt=salt, info=MAGIC).derive(self._master())
+        return aead(derived)
+
+    def _master(self) -> bytes:
         try:
-            master = bytes.fromhex(self._key.read_text("ascii").strip())
+            return bytes.fromhex(self._key.read_text("ascii").strip())
         except (OSError, ValueError) as error:
             raise StoreError(
                 f"the key of the originals cannot be read: {error}", file=str(self._key), hint="restore it"
             ) from error
-        derived = hkdf(algorithm=hashes.SHA256(), length=32, salt=salt, info=MAGIC).derive(master)
-        return aead(derived)
 
 
 def _unkept(source: Path, error: OSError) -> InputError:
     return InputError(f"its original cannot be kept: {error.strerror or error}", file=str(source))
-
-
-def _read(path: Path) -> Original | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Original)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _library() -> tuple[Any, Any, Any]:

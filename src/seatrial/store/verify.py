@@ -78,7 +78,8 @@ def verify(
     sessions = [] if SESSIONS.name in broken else _rows(delta, SESSIONS, head)
     rows = sessions + ([] if ATTEMPTS.name in broken else _rows(delta, ATTEMPTS, head))
     names = list(blobs.names())
-    damaged, wrong = [], []
+    damaged: list[str] = []
+    unlike: list[str] = []
     by_blob = {blob: session for session, blob in rows}
     for done, name in enumerate(names, 1):
         try:
@@ -87,13 +88,13 @@ def verify(
             damaged.append(f"blob {name}: {error}")
         else:
             if name in by_blob and trace.id != by_blob[name]:
-                wrong.append(f"session {by_blob[name]!r} points to the blob of session {trace.id!r}")
+                unlike.append(f"session {by_blob[name]!r} points to the blob of session {trace.id!r}")
         if progress is not None:
             progress(done, len(names), "blobs")
     found.add("blob_hashes", damaged, f"sha256 of {len(names)} blobs derived again")
     present = set(names)
     missing = [f"session {session!r}: its blob {blob} is missing" for session, blob in rows if blob not in present]
-    found.add("sessions_have_blobs", missing + wrong, "every session and attempt has its own blob")
+    found.add("sessions_have_blobs", missing + unlike, "every session and attempt has its own blob")
     loose = present - set(by_blob)
     superseded = loose & {blob for version in history for blob in version.superseded}
     known = {session for session, _ in sessions} | _attempts(delta, broken, head)
@@ -101,9 +102,13 @@ def verify(
         if table.name not in broken:
             unknown = broken & {SESSIONS.name, ATTEMPTS.name} or table in (ATTEMPTS, TRIAGE) or table.by != "session"
             _table(delta, table, head, None if unknown else known, found)
-    if originals is not None and originals.all():
-        whole = f"{len(originals.all())} originals decrypt to the bytes that their names say"
-        found.add("originals", originals.problems(), whole)
+    if originals is not None:
+        wrong = originals.problems(None if broken & {SESSIONS.name, ATTEMPTS.name} else known)
+        if wrong or originals.all():
+            whole = (
+                f"{len(originals.all())} originals decrypt to the bytes that their names say; their sessions are here"
+            )
+            found.add("originals", wrong, whole)
     if results is not None:
         kept = len(results.heads())
         found.add("results", results.problems(), f"{kept} results of commands hold what their names say")

@@ -313,3 +313,42 @@ def test_a_store_without_a_key_on_record_gets_it_when_it_is_used(call: Call, tmp
     assert call("ingest", "jane", "--user", "jane")[0] == 0, "a key may be deleted: a new one is made"
     assert json.loads(marker.read_text())["key"] != on_record
     assert call("verify")[0] == 0
+
+
+@pytest.mark.parametrize("damage", ["session", "file", "gone"])
+def test_a_changed_note_of_an_original_is_found_and_its_original_forgotten(
+    call: Call, tmp_path: Path, damage: str
+) -> None:
+    """A note that names somebody else would keep a person's original from being erased with that person."""
+    call("ingest", "bob", "--user", "bob", "--keep-raw")
+    raw = tmp_path / "store" / "raw"
+    (note,) = raw.glob("*.json")
+    if damage == "gone":
+        note.unlink()
+    else:
+        text = note.read_text()
+        old = BOBS if damage == "session" else "bob/"
+        assert old in text
+        note.write_text(text.replace(old, "c" + old[1:]))
+    status, found = call("verify")
+    assert status == 1
+    assert any("note" in p for p in found["problems"])
+    assert call("forget", "bob", "--yes")[0] == 0
+    assert list(raw.glob("*.aes")) == []
+    assert call("verify")[0] == 0
+
+
+def test_an_original_of_a_session_that_the_store_does_not_have_is_found(call: Call, tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "store")
+    store.originals.keep(tmp_path / "bob" / f"{BOBS}.jsonl", "x", ["nobody-has-this-session"])
+    status, found = call("verify")
+    assert status == 1
+    assert any("is not in the store" in p for p in found["problems"])
+
+
+def test_forgetting_with_another_key_of_the_originals_removes_none(call: Call, tmp_path: Path) -> None:
+    call("ingest", "bob", "--user", "bob", "--keep-raw")
+    key = tmp_path / "store" / "raw.key"
+    key.write_text("00" * 32)
+    assert call("forget", "jane", "--yes")[0] == 4
+    assert len(list((tmp_path / "store" / "raw").glob("*.aes"))) == 1
