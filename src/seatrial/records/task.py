@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from seatrial.errors import UsageError
+
 TaskSource = Literal["production_failure", "representative", "adversarial", "synthetic"]
 
 
@@ -45,3 +47,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     must_pass: bool = False
     suite: str | None = None
     extra: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a budget below 1: it would stand for another one."""
+        for name in ("max_turns", "max_tool_calls"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"task {self.id}: {name} must be at least 1, got {value}", hint="None: no budget")

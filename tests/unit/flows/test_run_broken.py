@@ -84,7 +84,6 @@ TASKS = (Task(id="a", input="odd"), Task(id="b", input="even"), Task(id="c", inp
         "no turn",
     ],
     ids=lambda odd: type(odd).__name__,  # its own words hold an address, which differs between processes
-    ids=lambda v: str(v)[:40],
 )
 def test_what_cannot_be_kept_is_the_agents_error_and_no_other_attempt_is_lost(odd: Any, tmp_path: Path) -> None:
     made = run_suite(Suite("s", TASKS, world=world), agent=Agent(odd), store=tmp_path, options=RunOptions(k=2))

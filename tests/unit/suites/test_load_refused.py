@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.errors import InputError
+from seatrial.errors import InputError, UsageError
 from seatrial.flows.suite import open_suite
+from seatrial.records import Task
 
 TASK = "- id: a\n  input: x\n"
 
@@ -62,3 +63,10 @@ def test_what_a_task_cannot_mean_is_told_with_its_line(
     assert "b'" not in caught.value.message
     assert caught.value.exit_code == 2
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("field", ["max_turns", "max_tool_calls"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_a_budget_below_one_makes_no_task(field: str, value: int) -> None:
+    with pytest.raises(UsageError, match=field):
+        Task(id="a", input="x", **{field: value})  # type: ignore[arg-type]
