@@ -92,7 +92,8 @@ def test_every_page_answers_and_carries_the_headers(client: Callable[..., TestCl
     opened = client()
     for path in GETS:
         answer = opened.get(path)
-        assert answer.status_code in (200, 404, 303), (path, answer.text)
+        lacks = answer.status_code == 400 and "is missing" in answer.text
+        assert lacks or answer.status_code in (200, 404, 303), (path, answer.text)
         for name, value in HEADERS:
             assert answer.headers[name] == value, path
         assert answer.headers["cache-control"] in ("no-store", "no-cache")
