@@ -110,3 +110,10 @@ def test_the_report_says_why_attempts_broke(tmp_path: Path) -> None:
     assert all("no key" in (t.why or "") for t in made.result.tasks)
     items = [str(i) for s in chapter.run("r", made.result) for i in s.items]
     assert any(i.startswith("a, b: ") and "no key" in i for i in items)
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 task, the worst first"), (2, "2 tasks, the worst first")])
+def test_one_task_is_one_task(n: int, said: str) -> None:
+    made = run_suite(Suite("s", SUITE.tasks[:n]), agent="cmd:true", options=RunOptions(k=1))
+    captions = [t.caption for s in chapter.run("r", made.result) for t in s.tables]
+    assert any(str(c).startswith(said) for c in captions)

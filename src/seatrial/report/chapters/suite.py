@@ -167,7 +167,7 @@ def by_task(rows: Sequence[Any], note: str = "") -> Table:
     order = sorted(rows, key=lambda t: (t.passed / t.n_scored if t.n_scored else 2.0, t.task))
     more = f"; {len(order) - SHOWN_TASKS} more (--json lists all)" if len(order) > SHOWN_TASKS else ""
     return Table(
-        caption=f"{len(order)} tasks, the worst first{more}{note}",
+        caption=f"{len(order)} {'task' if len(order) == 1 else 'tasks'}, the worst first{more}{note}",
         columns=(
             Column(head="task", name=True),
             Column(head="passed", right=True),
@@ -250,7 +250,7 @@ def run_list(rows: Sequence[Mapping[str, Any]]) -> Section:
         heading="Runs",
         tables=(
             Table(
-                caption=f"{len(rows)} runs, newest first",
+                caption=f"{len(rows)} {'run' if len(rows) == 1 else 'runs'}, newest first",
                 columns=(
                     Column(head="run", name=True),
                     Column(head="suite", name=True),
