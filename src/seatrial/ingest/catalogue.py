@@ -108,7 +108,14 @@ def _unrecognised(head: bytes) -> str:
     if not head:
         return "the file is empty"
     if b"\0" in head:
+        if head.startswith(b"\x1f\x8b"):
+            return "a file packed with gzip, which no reader recognises: unpack it"
         return "a binary file that no reader recognises"
+    if head.lstrip()[:1] in (b"[", b"{"):
+        from seatrial.ingest.jsontext import TOO_DEEP, too_deep
+
+        if too_deep(head):
+            return TOO_DEEP
     return "no reader recognises this file"
 
 

@@ -17,14 +17,15 @@ import msgspec
 
 from seatrial.canon import content_hash, digest
 from seatrial.errors import FormatError
+from seatrial.ingest.lines import BOM
 from seatrial.records import Provenance, Reader
 
 _BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 _AT_BYTE = re.compile(r"\(byte (\d+)\)")
 _TOKEN = re.compile(rb'[{}\[\]]|"(?P<key>(?:[^"\\]|\\.)*+)(?:"(?P<colon>\s*:)?|\\?\Z)', re.DOTALL)
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
-_BOM = b"\xef\xbb\xbf"
 _DEPTH = 200
+TOO_DEEP = f"nested too deeply: more than {_DEPTH} levels"
 
 
 class BadJSON(ValueError):
@@ -72,6 +73,7 @@ def loads(data: bytes) -> tuple[Any, tuple[str, ...]]:
     Raises:
         BadJSON: not JSON even so, or nested deeper than 200 levels.
     """
+    data = data.removeprefix(BOM)
     try:
         value = msgspec.json.decode(data)
     except _BROKEN as error:
@@ -79,7 +81,7 @@ def loads(data: bytes) -> tuple[Any, tuple[str, ...]]:
     else:
         repairs = ()
     if len(data) > _DEPTH and data.count(b"[") + data.count(b"{") > _DEPTH and _deeper(value, _DEPTH):
-        raise BadJSON(f"nested deeper than {_DEPTH} levels", 0)
+        raise BadJSON(TOO_DEEP, 0)
     return value, repairs
 
 
@@ -89,6 +91,8 @@ def items(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Item]
     Raises:
         BadJSON: these bytes are not a JSON array.
     """
+    if start == 0 and data.startswith(BOM):
+        start = len(BOM)
     array = data if start == 0 and end is None else data[start:end]
     try:
         raws = msgspec.json.decode(array, type=list[msgspec.Raw])
@@ -119,6 +123,7 @@ def fields(data: bytes) -> tuple[dict[str, bytes], tuple[str, ...]]:
     Raises:
         BadJSON: not a JSON object.
     """
+    data = data.removeprefix(BOM)
     try:
         members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except _BROKEN:
@@ -134,18 +139,36 @@ def first_keys(head: bytes) -> set[str]:
     """The keys of the first object that is not inside another one, as far as these first bytes of a file show."""
     found: set[str] = set()
     opened: list[bytes] = []
+    objects = 0  # of those that are open, counted apart: what is nested deeply is not gone through for every key
     for token in _TOKEN.finditer(head):
         mark = token.group(0)
         if mark in (b"{", b"["):
             opened.append(mark)
+            objects += mark == b"{"
         elif mark in (b"}", b"]"):
             if opened:
-                opened.pop()
-            if b"{" not in opened and found:
+                objects -= opened.pop() == b"{"
+            if not objects and found:
                 break
-        elif opened.count(b"{") == 1 and opened[-1] == b"{" and token.group("colon") is not None:
+        elif objects == 1 and opened[-1] == b"{" and token.group("colon") is not None:
             found.add(token.group("key").decode(errors="replace"))
     return found
+
+
+def too_deep(data: bytes) -> bool:
+    """Whether these bytes, or the first of a file, open more arrays and objects in each other than `loads` reads."""
+    level = 0
+    if data.count(b"[") + data.count(b"{") <= _DEPTH:
+        return False
+    for token in _TOKEN.finditer(data):
+        mark = token.group(0)
+        if mark in (b"{", b"["):
+            level += 1
+            if level > _DEPTH:
+                return True
+        elif mark in (b"}", b"]"):
+            level = max(level - 1, 0)
+    return False
 
 
 def line_of(data: bytes, at: int) -> int:
@@ -182,11 +205,10 @@ def as_text(value: Any) -> str:
 
 def _lenient(data: bytes, first: Exception) -> tuple[Any, tuple[str, ...]]:
     repairs: dict[str, None] = {}
-    body = data.removeprefix(_BOM)
     try:
-        text = body.decode()
+        text = data.decode()
     except UnicodeDecodeError:
-        text = body.decode(errors="replace")
+        text = data.decode(errors="replace")
         repairs["bytes that are not UTF-8 were replaced"] = None
 
     def no_number(_: str) -> None:
@@ -204,7 +226,7 @@ def _lenient(data: bytes, first: Exception) -> tuple[Any, tuple[str, ...]]:
     except (ValueError, RecursionError) as error:
         raise BadJSON(*_place(data, first, error)) from None
     if _deeper(value, _DEPTH):
-        raise BadJSON(f"nested deeper than {_DEPTH} levels", 0)
+        raise BadJSON(TOO_DEEP, 0)
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -215,7 +237,7 @@ def _lenient(data: bytes, first: Exception) -> tuple[Any, tuple[str, ...]]:
 
 def _place(data: bytes, first: Exception, second: Exception) -> tuple[str, int]:
     if isinstance(first, RecursionError) or isinstance(second, RecursionError):
-        return "nested too deeply", 0
+        return TOO_DEEP, 0
     at = _AT_BYTE.search(str(first))
     if at:
         return str(first)[: at.start()].strip().replace("JSON is malformed", "not valid JSON"), int(at.group(1))

@@ -14,6 +14,7 @@ LINE_LIMIT = 256 * 1024 * 1024
 
 Reading a line of this length into a store takes memory of some five times its length."""
 
+BOM = b"\xef\xbb\xbf"
 _PIECE = 1024 * 1024
 
 
@@ -21,7 +22,8 @@ class Line(NamedTuple):
     """One line of a file.
 
     `number` counts from 1. `data` holds the bytes with their newline (the last line may have none); None when
-    the line is longer than the limit. `size` is its length in bytes either way.
+    the line is longer than the limit. `size` is its length in bytes either way. A byte order mark before the first
+    line is left out of its `data`.
     """
 
     number: int
@@ -48,7 +50,8 @@ def lines(
     while data := readline(limit + 1):
         number += 1
         if len(data) <= limit:
-            yield _line(Line, (number, data, len(data)))
+            size = len(data)
+            yield _line(Line, (number, data.removeprefix(BOM) if number == 1 else data, size))
             continue
         if on_skipped is not None:
             on_skipped(data)

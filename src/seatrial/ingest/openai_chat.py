@@ -17,7 +17,7 @@ import msgspec
 from seatrial.canon import content_hash
 from seatrial.ingest.identity import Ids
 from seatrial.ingest.jsontext import BadJSON, Item, first_keys, items, kind, line_of, loads, malformed
-from seatrial.ingest.lines import lines, too_long
+from seatrial.ingest.lines import BOM, lines, too_long
 from seatrial.ingest.messages import Conversation, amount, role_of, total, usage_of, whole
 from seatrial.ingest.times import moment
 from seatrial.records import Agent, ReadLog, RecordedOutcome, Step, TaskRef, Totals, Trace
@@ -67,7 +67,7 @@ class OpenAIChat:
             return
         data = path.read_bytes()
         try:
-            found = list(items(data)) if data.lstrip()[:1] == b"[" else [_whole_file(data)]
+            found = list(items(data)) if data.removeprefix(BOM).lstrip()[:1] == b"[" else [_whole_file(data)]
         except BadJSON as error:
             raise malformed(path, data, error, _SHAPE) from None
         if found and all(_is_message(item.value) for item in found):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from seatrial.errors import InputError, UsageError
 from seatrial.ingest.catalogue import named, recognise
+from seatrial.ingest.lines import BOM
 from seatrial.ingest.log import Log
 from seatrial.records import FileReport, Reader, Trace
 
@@ -79,6 +80,9 @@ class FileReading:
         except Exception as error:  # a reader is plugged in: its breaking is a finding about the file, not ours
             broke = f"the reader {reader.name} {reader.version} broke: {type(error).__name__}: {error}"
         rest = size - self._log.accounted
+        if rest == len(BOM) and self._marked():
+            self._log.kept(rest, "byte order mark")
+            rest = 0
         if broke is not None:
             self._log.skip(line, broke, max(rest, 0))
         elif rest > 0:
@@ -93,10 +97,14 @@ class FileReading:
             why=why,
         )
 
+    def _marked(self) -> bool:
+        with self.path.open("rb") as stream:
+            return stream.read(len(BOM)) == BOM
+
     def _recognise(self) -> Reader:
         with self.path.open("rb") as stream:
             head = stream.read(HEAD)
-        return recognise(self.path, head)
+        return recognise(self.path, head.removeprefix(BOM))
 
     def _why_nothing(self, size: int) -> str:
         if size == 0:

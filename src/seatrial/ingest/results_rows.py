@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from seatrial.errors import FormatError
 from seatrial.ingest.jsontext import BadJSON, first_keys, items, kind, line_of, loads, malformed
-from seatrial.ingest.lines import lines, too_long
+from seatrial.ingest.lines import BOM, lines, too_long
 from seatrial.records import ReadLog
 
 _PARQUET = b"PAR1"
@@ -35,10 +35,11 @@ def columns(path: Path, head: bytes) -> set[str]:
     """Column names that the head of a file shows; empty when it is no table."""
     if head.startswith(_PARQUET):
         return _parquet_columns(path)
+    head = head.removeprefix(BOM)
     start = head.lstrip()[:1]
     if start in (b"[", b"{"):
         return first_keys(head)
-    first, _, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    first, _, _ = head.partition(b"\n")
     if b"\0" in first or path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return set()
     return set(_header(first))
@@ -62,7 +63,7 @@ def rows(path: Path, log: ReadLog) -> Iterator[Row]:
         head = stream.read(64 * 1024)
     if head.startswith(_PARQUET):
         yield from _parquet(path, log)
-    elif head.lstrip()[:1] in (b"[", b"{"):
+    elif head.removeprefix(BOM).lstrip()[:1] in (b"[", b"{"):
         yield from _json(path, log)
     else:
         yield from _csv(path, log)
@@ -163,7 +164,7 @@ def _json(path: Path, log: ReadLog) -> Iterator[Row]:
     data = path.read_bytes()
     counted = 0
     try:
-        if data.lstrip()[:1] == b"[":
+        if data.removeprefix(BOM).lstrip()[:1] == b"[":
             for item in items(data):
                 size = item.end - item.start
                 counted += size

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from seatrial.canon import content_hash, digest
 from seatrial.ingest.jsontext import BadJSON, items, line_of, loads, malformed
-from seatrial.ingest.lines import lines, too_long
+from seatrial.ingest.lines import BOM, lines, too_long
 from seatrial.records import Provenance, Reader, ReadLog
 
 _BY_LINE = (".jsonl", ".ndjson")
@@ -95,7 +95,7 @@ def values(path: Path, log: ReadLog, expected: str, *, whole: bool = False) -> I
         log.kept(len(data), "blank line")
         return
     try:
-        if data.lstrip()[:1] == b"[" and not whole:
+        if data.removeprefix(BOM).lstrip()[:1] == b"[" and not whole:
             yield from _elements(data, log)
             return
         value, repairs = loads(data)
@@ -126,7 +126,7 @@ def _elements(data: bytes, log: ReadLog) -> Iterator[Value]:
 
 
 def _first_line_is_whole(data: bytes) -> bool:
-    first, newline, more = data.lstrip().partition(b"\n")
+    first, newline, more = data.removeprefix(BOM).lstrip().partition(b"\n")
     if not newline or not more.strip():
         return False
     try:
