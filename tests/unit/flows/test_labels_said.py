@@ -64,7 +64,7 @@ def test_an_emphasis_that_is_no_weight_is_refused(value: float) -> None:
 
 def test_too_few_labels_ask_for_more_labels_and_not_for_another_fit() -> None:
     counts = np.random.default_rng(0).poisson(1.0, (40, 5)).astype(float)
-    fitted = fitting.fit(counts, np.arange(40) % 2.0, [str(i) for i in range(40)], draws=20)
+    fitted = fitting.fit(counts, np.tile([0.0, 1.0], 20), [str(i) for i in range(40)], draws=20)
     with pytest.raises(EvidenceError) as caught:
         fitting.success(fitted, counts, [str(i) for i in range(40)])
     assert caught.value.hint == "label 60 more sessions, then fit"
