@@ -47,7 +47,7 @@ def verify(
     with output.progress(quiet=as_json) as step:
         result = opened.verify(progress=step)
     if as_json:
-        output.emit("verify", result, data_version=opened.data_version)
+        output.emit("verify", result, data_version=result.data_version)
     else:
         from seatrial.report import looks
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from seatrial._version import __version__
 from seatrial.canon import canonical
-from seatrial.errors import EvidenceError, InputError, SettingsError, UsageError
+from seatrial.errors import EvidenceError, InputError, SettingsError, StoreError, UsageError
 from seatrial.flows.look import safe_name
 from seatrial.records import Consent
 from seatrial.records.tables import TABLES
@@ -178,17 +178,23 @@ def export_originals(store: Store, sessions: Sequence[str], out: Path) -> dict[s
     named = [store.resolve(s) for s in sessions]
     allowed, refused = permission(store, "export").among(named)
     found = {original.id: original for session in allowed for original in store.originals.of(session)}
+    if not allowed:
+        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused)
+        raise EvidenceError(f"no original of these sessions may be exported ({why})")
     if not found:
-        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused) or "they were read without --keep-raw"
-        raise EvidenceError(f"the store keeps no original of these sessions ({why})")
+        raise EvidenceError("the store keeps no original of these sessions: they were read without --keep-raw")
     files = []
     try:
         out.mkdir(parents=True, exist_ok=True)
         for original in found.values():
             target = out / safe_name(f"{original.id[:8]}-{Path(original.file).name}")
-            with open(target, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as plain:
-                for piece in store.originals.plain(original):
-                    plain.write(piece)
+            try:
+                with open(target, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as plain:
+                    for piece in store.originals.plain(original):
+                        plain.write(piece)
+            except StoreError:
+                target.unlink(missing_ok=True)
+                raise
             files.append({"file": target.name, "source": original.file, "sessions": list(original.sessions)})
     except OSError as error:
         raise InputError(f"cannot write there: {error.strerror}", file=str(out)) from error

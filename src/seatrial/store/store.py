@@ -391,6 +391,12 @@ class Store:
     def _record_key(self, key: bytes | None) -> None:
         record_key(self.path / MARKER, key)
 
+    def _named_anybody(self) -> bool:
+        try:
+            return self.versions.head().number > 0
+        except StoreError:
+            return True
+
     def _key_problems(self) -> list[str]:
         """What is wrong with the pseudonym key. That there is none is no damage: who deletes it means to."""
         path = self.path / "key"
@@ -401,7 +407,7 @@ class Store:
             return []
         except (ValueError, OSError, UsageError) as error:
             return [f"the pseudonym key cannot be read: {error}"]
-        if self._key_on_record() not in (None, fingerprint(data)) and self.versions.head().number:
+        if self._key_on_record() not in (None, fingerprint(data)) and self._named_anybody():
             return ["the pseudonym key is not the one that this store's people were named with"]
         return []
 

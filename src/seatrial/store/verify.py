@@ -26,6 +26,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
     `superseded` counts blobs that only earlier data versions use; `unreferenced` those that no version uses
     (an ingest that was cut short left them, and running it again takes them up). Neither is a problem.
+    `data_version` is ``unknown`` where the version log is damaged.
     """
 
     ok: bool
@@ -71,7 +72,10 @@ def verify(
     if erasing:
         found.add("erasure", ["an erasure was cut short: run seatrial purge, which ends it"], "nothing is half erased")
     found.add("pseudonym_key", list(key), "it is the key that people were named with")
-    history = versions.all()
+    try:
+        history = versions.all()
+    except SeatrialError as error:
+        return _without_history(found, blobs, str(error), results, originals)
     head = history[-1]
     broken = {t.name for t in TABLES if not _files(delta, t, head, found)}
     found.add("version_log", _chain(history), "every version follows from the one before it")
@@ -121,6 +125,34 @@ def verify(
         blobs=len(names),
         superseded=len(superseded),
         unreferenced=len(loose - superseded),
+    )
+
+
+def _without_history(
+    found: _Findings, blobs: Blobs, why: str, results: Results | None, originals: Originals | None
+) -> Verification:
+    """What can still be said where the version log is damaged: nothing tells which rows are the newest."""
+    found.add("version_log", [why], "every version follows from the one before it")
+    names, damaged = list(blobs.names()), []
+    for name in names:
+        try:
+            msgspec.json.decode(blobs.get(name), type=Trace)
+        except (SeatrialError, msgspec.DecodeError) as error:
+            damaged.append(f"blob {name}: {error}")
+    found.add("blob_hashes", damaged, f"sha256 of {len(names)} blobs derived again")
+    if originals is not None:
+        found.add("originals", originals.problems(), "originals decrypt to the bytes that their names say")
+    if results is not None:
+        found.add("results", results.problems(), "results of commands hold what their names say")
+    return Verification(
+        ok=False,
+        data_version="unknown",
+        checks=tuple(found.checks),
+        problems=tuple(found.problems),
+        sessions=0,
+        blobs=len(names),
+        superseded=0,
+        unreferenced=0,
     )
 
 

@@ -213,7 +213,10 @@ def test_originals_are_kept_encrypted_given_back_and_erased(call: Call, tmp_path
     assert call("export", "back", "--session", BOBS, "--raw")[1]["code"] == "no_evidence"
     assert call("export", "back", "--raw")[1]["code"] == "usage"
     call("consent", "set", "--session", "cccc", "--purpose", "rank")
-    assert "consent was given for other purposes" in call("export", "back", "--session", "cccc", "--raw")[1]["message"]
+    assert (
+        "may be exported (1 sessions without consent to export: consent was given for other purposes"
+        in call("export", "back", "--session", "cccc", "--raw")[1]["message"]
+    )
     assert call("export", "answer", "--subject", "carol")[1]["originals"] == 1
 
     status, erased = call("forget", "carol", "--yes")
@@ -352,3 +355,30 @@ def test_forgetting_with_another_key_of_the_originals_removes_none(call: Call, t
     key.write_text("00" * 32)
     assert call("forget", "jane", "--yes")[0] == 4
     assert len(list((tmp_path / "store" / "raw").glob("*.aes"))) == 1
+
+
+def test_a_damaged_original_leaves_no_file(call: Call, tmp_path: Path) -> None:
+    call("ingest", "bob", "--user", "bob", "--keep-raw")
+    path = next((tmp_path / "store" / "raw").glob("*.aes"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert call("export", "back", "--session", BOBS, "--raw")[0] == 4
+    assert list((tmp_path / "back").iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["no JSON", "flipped digit", "cut"])
+def test_verify_reports_whatever_a_damaged_version_log_leaves_to_check(call: Call, tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "store" / "versions.jsonl"
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        {
+            "no JSON": b"{" + first,
+            "flipped digit": first.replace(b'"number":1', b'"number":7'),
+            "cut": b"",
+        }[damage]
+        + b"".join(rest)
+    )
+    status, found = call("verify")
+    assert status == 1
+    assert any("version log" in p for p in found["problems"])
+    assert found["blobs"] == 3
+    assert {c["name"] for c in found["checks"]} >= {"version_log", "blob_hashes"}
