@@ -18,7 +18,7 @@ from deltalake.schema import ArrayType, Field, PrimitiveType, Schema
 from seatrial.errors import SchemaError, StoreError
 from seatrial.records.tables import Table
 from seatrial.store.durable import sync_path
-from seatrial.store.guarded import guard, guarded, is_panic
+from seatrial.store.guarded import guard, guarded, hushed, is_panic
 
 ATTEMPTS = 5
 _MAGIC = b"PAR1"
@@ -278,9 +278,10 @@ def _wrong(file: Path, size: int, whole: bool) -> str | None:
             stream.seek(-len(_MAGIC), os.SEEK_END)
             if start != _MAGIC or stream.read() != _MAGIC:
                 return "holds other bytes than were written: it is no Parquet file"
-        pl.read_parquet_schema(file)
-        if whole:
-            pl.read_parquet(file)
+        with hushed():
+            pl.read_parquet_schema(file)
+            if whole:
+                pl.read_parquet(file)
     except FileNotFoundError:
         return "has gone"
     except OSError as error:
@@ -288,5 +289,6 @@ def _wrong(file: Path, size: int, whole: bool) -> str | None:
     except BaseException as error:
         if not isinstance(error, pl.exceptions.PolarsError) and not is_panic(error):
             raise
-        return f"holds other bytes than were written: {str(error).strip()[:200]}"
+        said = str(error).strip().splitlines() or ["it cannot be read"]
+        return f"holds other bytes than were written: {said[0][:200]}"
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -30,6 +32,20 @@ def guard(broken: Broken, *leave: type[Exception]) -> Iterator[None]:
         if not is_panic(error):
             raise
         raise broken(error) from error
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Nothing reaches standard error meanwhile: compiled code that gives up writes there before it says so."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def is_panic(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -382,3 +383,24 @@ def test_verify_reports_whatever_a_damaged_version_log_leaves_to_check(call: Cal
     assert any("version log" in p for p in found["problems"])
     assert found["blobs"] == 3
     assert {c["name"] for c in found["checks"]} >= {"version_log", "blob_hashes"}
+
+
+def test_every_damaged_byte_of_a_table_is_told_in_one_line(call: Call, tmp_path: Path) -> None:
+    """Compiled code that gives up writes to standard error by itself: none of that reaches a person."""
+    store = Store.open(tmp_path / "store")
+    path = max((tmp_path / "store" / "tables" / "sessions").glob("*.parquet"), key=lambda p: p.stat().st_size)
+    whole = path.read_bytes()
+    problems: list[str] = []
+    kept = os.dup(2)
+    try:
+        with open(tmp_path / "stderr", "wb") as said:
+            os.dup2(said.fileno(), 2)
+        for at in range(8, len(whole) - 8, len(whole) // 25):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+            problems += store.verify().problems
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+    assert any(p.startswith("table sessions") for p in problems)
+    assert not any("\n" in p for p in problems)
+    assert (tmp_path / "stderr").read_text() == ""
