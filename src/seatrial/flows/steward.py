@@ -29,6 +29,7 @@ from seatrial.store.scan import Proof
 ProgressFn = Callable[[int, int | None, str], None]
 
 _PSEUDONYM = re.compile(r"user-[0-9a-f]{16}")
+_TOLD = 20
 _COLUMNS = "user or session, purposes; optional: basis, time, withdrawn"
 
 
@@ -215,7 +216,20 @@ def consent_file(store: Store, path: Path) -> list[Consent]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the consents cannot be read: {error}", file=str(path)) from error
     rows = _json_lines(text, path) if path.suffix in (".jsonl", ".ndjson") else _csv(text, path)
-    return [_consent(store, row, path, line) for line, row in rows]
+    given, wrong = [], []
+    for line, row in rows:
+        try:
+            given.append(_consent(store, row, path, line))
+        except InputError as error:
+            wrong.append(error)
+    if len(wrong) > 1:
+        told = "; ".join(f"line {e.line}: {e.message}" for e in wrong[:_TOLD])
+        more = f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        first = wrong[0]
+        raise InputError(f"{len(wrong)} lines: {told}{more}", hint=first.hint, file=str(path), line=first.line)
+    if wrong:
+        raise wrong[0]
+    return given
 
 
 def _csv(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -404,3 +404,11 @@ def test_every_damaged_byte_of_a_table_is_told_in_one_line(call: Call, tmp_path:
     assert any(p.startswith("table sessions") for p in problems)
     assert not any("\n" in p for p in problems)
     assert (tmp_path / "stderr").read_text() == ""
+
+
+def test_every_bad_line_of_a_consent_file_is_told(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("user,purposes,time\njane,rank,\n,rank,\nbob,rank,soon\n")
+    status, error = call("consent", "set", "--file", "c.csv")
+    assert status == 2
+    assert "line 3: a line names a user or a session; line 4: time 'soon' is no time" in error["message"]
+    assert call("consent", "list")[1]["consents"] == []
