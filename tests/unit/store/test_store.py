@@ -298,11 +298,11 @@ def test_verify_finds_damaged_table_files_and_version_logs(store: Store, trace: 
     assert any("does not follow" in p for p in store.verify().problems)
     log.write_bytes(b"nonsense\n" + lines[1])
     with pytest.raises(StoreError) as caught:
-        store.verify()
+        store.versions.all()
     assert caught.value.line == 1
+    assert any(f"{log}:1: the version log is damaged" in p for p in store.verify().problems)
     log.write_bytes(lines[1] + lines[0])
-    with pytest.raises(StoreError, match="stands on line 1"):
-        store.verify()
+    assert any("stands on line 1" in p for p in store.verify().problems)
     log.write_bytes(good)
     data = next((store.path / "tables" / "steps").glob("*.parquet"))
     data.write_bytes(data.read_bytes()[:40])
@@ -355,6 +355,7 @@ def test_a_version_log_that_lost_lines_is_damage(
         lambda: put(store, [trace("s3")]),
         lambda: list(store.versions.all()),
     ):
+        assert any(f"version log is damaged: it holds {kept} lines" in p for p in store.verify().problems)
         with pytest.raises(StoreError, match=f"version log is damaged: it holds {kept} lines"):
             use()
     log.unlink()
