@@ -52,5 +52,5 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Raises UsageError for a budget below 1: it would stand for another one."""
         for name in ("max_turns", "max_tool_calls"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
                 raise UsageError(f"task {self.id}: {name} must be at least 1, got {value}", hint="None: no budget")
