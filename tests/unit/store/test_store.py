@@ -349,7 +349,6 @@ def test_a_version_log_that_lost_lines_is_damage(
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:kept]))
     store = Store.open(store.path, create=True)
     for use in (
-        store.verify,
         store.session_ids,
         lambda: store.data_version,
         lambda: put(store, [trace("s3")]),
@@ -359,8 +358,7 @@ def test_a_version_log_that_lost_lines_is_damage(
         with pytest.raises(StoreError, match=f"version log is damaged: it holds {kept} lines"):
             use()
     log.unlink()
-    with pytest.raises(StoreError, match="version log is damaged"):
-        store.verify()
+    assert any("version log is damaged" in p for p in store.verify().problems)
 
 
 def test_a_first_commit_that_was_cut_short_leaves_a_fresh_store(store: Store, trace: Make, put: Put) -> None:
