@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,15 @@ import typer
 
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, StoreOption
+
+
+class Form(enum.StrEnum):
+    """What can be written."""
+
+    atif = "atif"
+    otlp = "otlp"
+    parquet = "parquet"
+    inspect = "inspect"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,10 +35,11 @@ def export(
     raw: Annotated[
         bool, typer.Option("--raw", help="The files that were kept with ingest --keep-raw, decrypted and unredacted.")
     ] = False,
+    form: Annotated[Form, typer.Option("--as", help="Format of the files.")] = Form.atif,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write stored sessions as ATIF 1.8, one JSON file each, and say what ATIF could not hold.
+    """Write stored sessions as ATIF 1.8, OTLP, Parquet or Inspect files, and say what the format could not hold.
 
     With --subject, answer a person's request for what is stored about them: traces as stored, and rows of every table.
     With --raw, give back the files that named sessions came from, as they were: personal data and secrets included.
@@ -37,11 +48,13 @@ def export(
 
       seatrial export exported/ --session 175b29b3
 
+      seatrial export exported/ --as parquet
+
       seatrial export answer/ --subject jane@example.com
 
       seatrial export originals/ --session 175b29b3 --raw
     """
-    from seatrial.flows import look
+    from seatrial.flows import exporting
 
     if raw:
         _originals(out, session or [], subject, store, as_json)
@@ -49,7 +62,7 @@ def export(
     if subject is not None:
         _about(out, subject, store, as_json)
         return
-    result, version = look.export_atif(out, sessions=session or [], store=store)
+    result, version = exporting.export(out, sessions=session or [], store=store, format=form.value)
     if as_json:
         output.emit("export", result, data_version=version)
         return
@@ -58,7 +71,8 @@ def export(
     for left in result["left_out"]:
         output.warn(f"{left.n} {left.what}: {left.why}")
     for field, n in sorted(result["not_held"].items()):
-        screen.print(f"  ATIF has no place for {field} ({n} times); kept under extra.seatrial")
+        kept = "; kept under extra.seatrial" if form is Form.atif else ""
+        screen.print(f"  {exporting.NAMES[form.value]} has no place for {field} ({n} times){kept}")
 
 
 def _about(out: Path, user: str, store: str | None, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ import polars as pl
 
 from seatrial import ingest, plugins, scoring, signals
 from seatrial._version import __version__
-from seatrial.canon import canonical
-from seatrial.errors import EvidenceError, InputError, UsageError
+from seatrial.errors import UsageError
 from seatrial.flows.extract import extract_store
 from seatrial.records import Trace
 from seatrial.settings import load
-from seatrial.store import Store, permission
+from seatrial.store import Store
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,34 +57,6 @@ def explain(*, session: str | None, path: Path | None, store: str | None) -> tup
     else:
         raise UsageError("name a session or a file to explain")
     return [Explained(session=t.id, signals=signals.explain(signals.extract(t), t)) for t in wanted], version
-
-
-def export_atif(out: Path, *, sessions: Sequence[str], store: str | None) -> tuple[dict[str, Any], str]:
-    """Write stored sessions as ATIF files into `out`; counts what ATIF could not hold natively."""
-    from seatrial.ingest import atif_write
-
-    opened = Store.open(store or load().store)
-    named = [opened.resolve(s) for s in sessions] or opened.session_ids()
-    ids, refused = permission(opened, "export").among(named)
-    if not ids:
-        why = "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused)
-        raise EvidenceError("the store holds no session to export" + (f" ({why})" if why else ""))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write there: {error.strerror}", file=str(out)) from error
-    not_held: dict[str, int] = {}
-    files = []
-    for session in ids:
-        written = atif_write.write(opened.trace(session))
-        target = out / f"{safe_name(session)}.json"
-        target.write_bytes(canonical(written.document))
-        files.append(target.name)
-        for loss in written.losses:
-            for field in loss.fields:
-                not_held[field] = not_held.get(field, 0) + 1
-    result = {"written": len(files), "files": files, "not_held": not_held, "left_out": refused}
-    return result, opened.data_version
 
 
 def safe_name(text: str) -> str:
