@@ -98,11 +98,12 @@ def _command(bwrap: str, folder: Path, command: str, limits: ShellLimits) -> lis
     words = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "desk"]
     for path in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives"):
         words += ["--ro-bind-try", path, path]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
     for prefix in sorted({sys.base_prefix, sys.prefix}):
         if not prefix.startswith("/usr"):
+            # After the empty /tmp: an environment may lie there.
             words += ["--ro-bind", prefix, prefix]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", str(folder.resolve()), MOUNT]
-    words += ["--chdir", MOUNT, "--clearenv"]
+    words += ["--bind", str(folder.resolve()), MOUNT, "--chdir", MOUNT, "--clearenv"]
     environment = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": "/tmp",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +184,15 @@ def test_what_a_shell_leaves_behind_is_seen_and_undone(shell: DirectoryWorld) ->
     shell.restore(saved)
     assert shell.state()["files"] == {"a.txt": "one\n"}
     assert shell.state_hash() == saved.state_hash
+
+
+@pytest.mark.skipif(confined.refusal() is not None, reason=str(confined.refusal()))
+def test_a_python_whose_environment_lies_under_tmp_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        (place / "marker").write_text("here")
+        monkeypatch.setattr(sys, "prefix", str(place))
+        done = confined.run(tmp_path, f"cat {place}/marker; ls /tmp | wc -l")
+        assert "here1" in done.text
+    finally:
+        shutil.rmtree(place)
