@@ -74,7 +74,7 @@ def test_reference_actions_agree_with_the_benchmarks_own_verdict(data: Path) -> 
         checks = recorded.get("action_checks") or []
         if not checks:
             continue
-        task = _task(trace, None, None, None)
+        task = _task(trace, None, {})
         assert task is not None
         (ours,) = [v for v in grade_trace(task, trace) if v.metric == "matches_reference"]
         agree += ours.passed is all(c["action_match"] for c in checks)
