@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from seatrial._version import __version__
-from seatrial.engine.local import Progress
+from seatrial.engine.local import Progress, merged
 from seatrial.engine.travel import Failure, cannot_travel, name_of, named, unpacked
 from seatrial.errors import InfrastructureError, UsageError
 
@@ -96,13 +96,7 @@ class DistributedEngine:
         what: str = "sessions",
     ) -> S | None:
         """As `engine.local.aggregate`: the merging happens here, in order."""
-        parts = self.map_sessions(fn, batches, progress=progress, what=what)
-        merged = next(parts, None)
-        if merged is None:
-            return None
-        for part in parts:
-            merged = merge(merged, part)
-        return merged
+        return merged(self.map_sessions(fn, batches, progress=progress, what=what), merge)
 
     def worker_ids(self) -> tuple[int, ...]:
         """Process ids of the workers that returned results so far."""

@@ -77,13 +77,17 @@ def aggregate(
     Raises:
         As `map_sessions`.
     """
-    parts = map_sessions(fn, batches, workers=workers, progress=progress, what=what)
-    merged = next(parts, None)
-    if merged is None:
+    return merged(map_sessions(fn, batches, workers=workers, progress=progress, what=what), merge)
+
+
+def merged(parts: Iterator[S], merge: Callable[[S, S], S]) -> S | None:
+    """Parts merged from the first to the last, one at a time, whichever engine made them; None when there is none."""
+    whole = next(parts, None)
+    if whole is None:
         return None
     for part in parts:
-        merged = merge(merged, part)
-    return merged
+        whole = merge(whole, part)
+    return whole
 
 
 def _inline(
