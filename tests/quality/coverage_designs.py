@@ -34,19 +34,25 @@ def make_sample(
     k: int,
     p: np.ndarray | None = None,
     task: np.ndarray | None = None,
+    covariate: np.ndarray | None = None,
 ) -> Sample:
-    """Arrays to a `Sample`, as `prepare.sample` would build it; strata are task types, `task` None is unknown."""
+    """Arrays to a `Sample`, as `prepare.sample` would build it; strata are task types, `task` None is unknown.
+
+    `covariate` is a number known before treatment, the column `prompt_chars`."""
     kept, group = np.unique(cluster, return_inverse=True)
     labels = np.array([f"type {s}" for s in range(int(stratum.max()) + 1)])
     n = arm.size
     frame = pl.DataFrame(
         {
+            "session": np.arange(n).astype(str),
             "task_type": labels[stratum],
             "difficulty": pl.Series([None] * n, dtype=pl.String),
             "epoch": pl.Series([None] * n, dtype=pl.String),
             "task": pl.Series([None] * n if task is None else [f"task {t}" for t in task], dtype=pl.String),
         }
     )
+    if covariate is not None:
+        frame = frame.with_columns(pl.Series("prompt_chars", covariate))
     return Sample(
         frame=frame, y=y.astype(np.float64), arm=arm.astype(np.int64), cluster=group.astype(np.int64),
         n_clusters=kept.size, probability=np.full(n, np.nan) if p is None else p,
@@ -85,17 +91,28 @@ def sessions(
     user_sd: float = 0.8,
     user_model_sd: float = 0.4,
     estimator: effect.Estimator = "post-stratified",
+    gap: float = 0.2,
+    tilt: float = 0.8,
+    absent: bool = False,
+    covariate: float = 0.0,
+    hidden: float = 0.0,
 ) -> Design:
     """Binary outcomes, logit = arm x stratum + user + user x arm.
 
     `specialists`: users keep to one stratum, and arms differ between strata, so that estimated weights matter.
     `confounded`: the arm depends on the stratum, unrecorded. `vary_p`: the recorded chance varies inside strata.
+    `gap`: the arms' logits run from -gap to gap; `tilt`: and by stratum. `absent`: the last arm never serves the first
+    stratum, and the truth is that of the others. `covariate`: a number known before treatment moves the outcome's
+    logit so much, and the arm's as well where `confounded`. `hidden`: so does the user's own ability, which no column
+    holds.
     """
     base = np.array(chances if chances is not None else [1.0 / k] * k)
-    tilt = np.linspace(-1.0, 1.0, k)[None, :] * np.linspace(-0.8, 0.8, strata)[:, None]
-    logit = centre + np.linspace(-0.2, 0.2, k)[None, :] + np.linspace(-0.7, 0.7, strata)[:, None] + tilt
+    lines = np.linspace(-1.0, 1.0, k)[None, :] * np.linspace(-tilt, tilt, strata)[:, None]
+    logit = centre + np.linspace(-gap, gap, k)[None, :] + np.linspace(-0.7, 0.7, strata)[:, None] + lines
     mix = np.linspace(1.0, 2.0, strata) / np.linspace(1.0, 2.0, strata).sum()
-    truth = mix @ _logit_mean(logit, float(np.hypot(user_sd, user_model_sd)))
+    sd = float(np.sqrt(user_sd**2 + user_model_sd**2 + covariate**2))
+    aim = np.where(np.arange(strata) == 0, 0.0, mix) / mix[1:].sum() if absent else mix
+    truth = aim @ _logit_mean(logit, sd)
 
     def draw(rng: np.random.Generator) -> Sample:
         share = _activity(rng, users, uneven)
@@ -109,17 +126,29 @@ def sessions(
         if confounded:
             lean = np.exp(np.linspace(-0.6, 0.6, k)[None, :] * np.linspace(1.0, -1.0, strata)[:, None])
             chance = (base * lean / (base * lean).sum(axis=1, keepdims=True))[stratum]
+        own = rng.normal(0, user_sd, users)[user] if hidden or covariate else None
+        x = rng.normal(0, 1.0, n) if covariate else None
+        if own is not None:
+            pull = (covariate * x if x is not None and confounded else 0.0) + hidden * own
+            chance = chance * np.exp(np.linspace(-1.0, 1.0, k)[None, :] * np.asarray(pull)[..., None])
+        if absent:
+            chance[stratum == 0, k - 1] = 0.0
+        chance = chance / chance.sum(axis=1, keepdims=True)
         if sticky:
             drawn = rng.permutation(np.resize(np.arange(k), users))
             arm = drawn[user]
         else:
             arm = (rng.random(n)[:, None] > np.cumsum(chance, axis=1)).sum(axis=1).clip(0, k - 1)
-        effect_u = rng.normal(0, user_sd, users)[user] + rng.normal(0, user_model_sd, (users, k))[user, arm]
+        if own is None:
+            own = rng.normal(0, user_sd, users)[user]
+        effect_u = own + rng.normal(0, user_model_sd, (users, k))[user, arm]
+        if x is not None:
+            effect_u = effect_u + covariate * x
         y = rng.random(n) < 1.0 / (1.0 + np.exp(-(logit[stratum, arm] + effect_u)))
         p = chance[np.arange(n), arm] if vary_p else None
-        return make_sample(arm, y, user, stratum, k, p)
+        return make_sample(arm, y, user, stratum, k, p, covariate=x)
 
-    return Design(name, truth, draw, observational=confounded, estimator=estimator)
+    return Design(name, truth, draw, observational=confounded or hidden > 0, estimator=estimator)
 
 
 def tasks(name: str, *, n_tasks: int, k: int = 4, repeats: int = 2, centre: float = 0.3) -> Design:
