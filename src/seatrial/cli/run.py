@@ -98,6 +98,9 @@ def run(
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the report page.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a Markdown summary.")] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="URL", help="Where attempts are made: local, ray, or ray://HOST:PORT.")
+    ] = "local",
     listing: Annotated[bool, typer.Option("--list", help="List the runs of the store and stop.")] = False,
     level: LevelOption = 0.95,
     seed: SeedOption = 0,
@@ -156,10 +159,12 @@ def run(
         name=name,
     )
     if until_decided is not None:
+        if engine != "local":
+            raise UsageError("--until-decided makes its attempts on this machine", hint="leave out --engine")
         _until_decided(suite, agent, until_decided, budget or usual.budget, where, options, as_json)
         return
     with _progress(quiet=as_json) as step:
-        made = run_suite(suite, agent=agent, store=where, options=options, progress=step)
+        made = run_suite(suite, agent=agent, store=where, options=options, progress=step, engine=engine)
     from seatrial.report.chapters import suite as chapter
 
     reused = f", {made.resumed} of {made.result.counts.n_planned} attempts made before" if made.resumed else ""
@@ -167,7 +172,8 @@ def run(
     sections = chapter.run(title, made.result, made.warnings)
     _write(sections, title, html, markdown)
     if as_json:
-        output.emit("run", made, data_version=made.data_version, warnings=made.warnings)
+        about = {"url": engine, "worker_ids": made.worker_ids} if engine != "local" else None
+        output.emit("run", made, data_version=made.data_version, warnings=made.warnings, engine=about)
     else:
         resumed = f", {made.resumed} of them made before" if made.resumed else ""
         for section in sections:

@@ -10,24 +10,19 @@ from __future__ import annotations
 import importlib.util
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from seatrial._version import __version__
+from seatrial.engine import cluster, errands
+from seatrial.engine.errands import Ended
 from seatrial.engine.local import Progress, merged
-from seatrial.engine.travel import Failure, cannot_travel, name_of, named, unpacked
+from seatrial.engine.travel import Failure, cannot_travel, finished, name_of, named
 from seatrial.errors import InfrastructureError, UsageError
 
 B = TypeVar("B")
 R = TypeVar("R")
 S = TypeVar("S")
-
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "DAFT_ANALYTICS_ENABLED": "0",
-    "DO_NOT_TRACK": "true",
-    "DAFT_PROGRESS_BAR": "0",
-}
 
 
 class DistributedEngine:
@@ -36,7 +31,7 @@ class DistributedEngine:
 
     Raises:
         UsageError: the extra is not installed, or `workers` is less than one.
-        InfrastructureError: the cluster cannot be reached.
+        InfrastructureError: the cluster cannot be reached, or a machine of it cannot do the work (`cluster.join`).
     """
 
     def __init__(self, address: str | None = None, *, workers: int | None = None) -> None:
@@ -49,7 +44,8 @@ class DistributedEngine:
             )
         self._seen: set[int] = set()
         self._address = address
-        self.workers = _connect(address, workers)
+        self.processors = cluster.join(address, workers)
+        self.workers = self.processors if workers is None else min(self.processors, workers)
 
     def map_sessions(
         self, fn: Callable[[B], R], batches: Iterable[B], *, progress: Progress | None = None, what: str = "sessions"
@@ -65,12 +61,7 @@ class DistributedEngine:
         waiting: dict[int, bytes] = {}
         turn = 0
         for number, pid, version, packed in self._run(fn, work):
-            if version != __version__:
-                raise InfrastructureError(
-                    f"a worker has seatrial {version}, this is {__version__}: their results may differ",
-                    hint="install the same version on the whole cluster",
-                )
-            self._seen.add(pid)
+            self._met(pid, version)
             waiting[number] = packed
             while turn in waiting:
                 outcome = pickle.loads(waiting.pop(turn))
@@ -97,6 +88,26 @@ class DistributedEngine:
     ) -> S | None:
         """As `engine.local.aggregate`: the merging happens here, in order."""
         return merged(self.map_sessions(fn, batches, progress=progress, what=what), merge)
+
+    def each_ended(self, fn: Callable[[B], R], pieces: Sequence[B], *, at_once: int) -> Iterator[Ended]:
+        """``fn(piece)`` for pieces that are long and stand alone, told as they end (`errands.each_ended`); `at_once`
+        of them at the same time, each in a process of its own.
+
+        Raises:
+            As `map_sessions`, after what is under way has ended and been told.
+        """
+        if at_once < 1:
+            raise UsageError(f"at least 1 must work at a time, got {at_once}")
+        share = min(1.0, self.processors / at_once)
+        for ended in errands.each_ended(fn, pieces, at_once=at_once, share=share):
+            if ended.pid is not None:
+                self._met(ended.pid, ended.version)
+            yield ended
+
+    def _met(self, pid: int, version: str) -> None:
+        if version != __version__:
+            raise cluster.another_version("a worker", version)
+        self._seen.add(pid)
 
     def worker_ids(self) -> tuple[int, ...]:
         """Process ids of the workers that returned results so far."""
@@ -125,7 +136,7 @@ class DistributedEngine:
             if isinstance(error, InfrastructureError):
                 raise
             raise InfrastructureError(
-                f"the cluster failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+                f"the cluster failed: {cluster.said(error)}",
                 hint="'ray status' shows what the cluster has; run again to go on",
             ) from error
 
@@ -146,14 +157,6 @@ def _worker(processes: int) -> Any:
     return kept(_Actor)
 
 
-def _done(work: bytes) -> bytes:
-    outcome = unpacked(work)
-    try:
-        return pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        return pickle.dumps(Failure(None, type(error).__name__, f"its result cannot travel: {error}", None))
-
-
 class _Actor:
     """A worker process: does the work of a column, one batch after the other."""
 
@@ -161,28 +164,4 @@ class _Actor:
         self.pid = os.getpid()
 
     def __call__(self, column: Any) -> list[bytes]:
-        return [pickle.dumps((self.pid, __version__, _done(work))) for work in column.to_pylist()]
-
-
-def _connect(address: str | None, workers: int | None) -> int:
-    """Join or start the cluster and make it Daft's runner; how many processors to use. Nothing is reported to the
-    makers of either (both do so by default)."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
-    import daft
-    import ray
-
-    try:
-        if not ray.is_initialized():
-            if address is None:
-                ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-            else:
-                ray.init(address, log_to_driver=False, logging_level="ERROR")
-        daft.set_runner_ray(address, noop_if_initialized=True)
-        cpus = int(ray.cluster_resources().get("CPU", 1))
-    except Exception as error:
-        raise InfrastructureError(
-            f"cannot reach a Ray cluster{f' at ray://{address}' if address else ''}: {str(error).splitlines()[0]}",
-            hint="'ray start --head', then ray://HOST:6379; a cluster with a token wants RAY_AUTH_TOKEN",
-        ) from error
-    return max(1, min(cpus, workers) if workers is not None else cpus)
+        return [pickle.dumps((self.pid, __version__, finished(work))) for work in column.to_pylist()]

@@ -11,6 +11,8 @@ from seatrial.errors import InfrastructureError, SeatrialError
 B = TypeVar("B")
 R = TypeVar("R")
 
+IMPORTABLE = "what the work names must be importable on every worker, by the same name"
+
 
 class Failure(NamedTuple):
     """An exception on its way home. `pickled` is None for one that cannot travel."""
@@ -30,9 +32,21 @@ def packed(fn: Callable[[B], R], batch: B, number: int) -> bytes:
 
 
 def unpacked(work: bytes) -> Any:
-    """Do work that `packed` made: its result, or a `Failure`."""
-    fn, batch = pickle.loads(work)
+    """Do work that `packed` made: its result, or a `Failure`, also where this process lacks what the work names."""
+    try:
+        fn, batch = pickle.loads(work)
+    except Exception as error:
+        return Failure(None, type(error).__name__, f"{error} (a worker cannot load its work)", IMPORTABLE)
     return guarded(fn, batch)
+
+
+def finished(work: bytes) -> bytes:
+    """Do work that `packed` made: what came of it, as bytes for the way home."""
+    outcome = unpacked(work)
+    try:
+        return pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps(Failure(None, type(error).__name__, f"its result cannot travel: {error}", None))
 
 
 def cannot_travel(number: int, batch: Any, error: Exception) -> InfrastructureError:

@@ -5,61 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from seatrial import privacy
-from seatrial.canon import content_hash
-from seatrial.dimensions.audit_record import sealed, task_spec
 from seatrial.engine.ledger import Ledger
-from seatrial.errors import EvidenceError, SeatrialError, StoreError, UsageError
+from seatrial.errors import EvidenceError, StoreError, UsageError
 from seatrial.flows import attempts as rows
-from seatrial.flows.judging import judge, place
+from seatrial.flows.elsewhere import elsewhere
+from seatrial.flows.making import Maker, RunOptions, identity, turn_limit
 from seatrial.flows.suite import agent_of, open_suite
-from seatrial.flows.tapes import Mode, Taping
-from seatrial.records import AgentUnderTest, Attempt
-from seatrial.records.price import Price
+from seatrial.records import AgentUnderTest
 from seatrial.store import Store, temporary_store
 from seatrial.store.lock import Lock
-from seatrial.suites import Episode, Limits, Suite, run_attempt, runner, unfinished
-from seatrial.suites.fingerprint import about, fingerprint
+from seatrial.suites import Suite, runner
 from seatrial.suites.results import SuiteResult, results
-from seatrial.suites.runner import Done, Planned, Tally
+from seatrial.suites.runner import Done, Tally
 from seatrial.world import approver_of
 
 TallyFn = Callable[[Tally], None]
 
 
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run may be told.
-
-    `k` attempts per task; `part` and `tasks` choose tasks; `retries` is how often an attempt is made again after
-    infrastructure failed; `cassette` is a folder of tapes that tool calls are recorded on and replayed from;
-    `approver` decides on gated calls where no task names another (`world.approver_of`); `prices` tell what tokens
-    cost whose agent does not say so; `redact` replaces personal data in what is kept (then it cannot be replayed);
-    `name` names the run instead of its content.
-    """
-
-    k: int = 5
-    seed: int = 0
-    concurrency: int = 4
-    limits: Limits = Limits()
-    part: Literal["dev", "holdout"] | None = None
-    tasks: tuple[str, ...] = ()
-    retries: int = 1
-    cassette: Path | None = None
-    cassette_mode: Mode = "auto"
-    approver: str = "approve"
-    prices: dict[str, Price] = {}
-    redact: bool = False
-    level: float = 0.95
-    name: str | None = None
-
-
 class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished run. `resumed` attempts were there already; `drafts` were left out, as nobody has approved them."""
+    """A finished run. `resumed` attempts were there already; `drafts` were left out, as nobody has approved them;
+    `worker_ids` are the processes of a cluster that made attempts now (empty: this one did)."""
 
     run: str
     suite: str
@@ -71,6 +42,7 @@ class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
     drafts: tuple[str, ...]
     warnings: tuple[str, ...]
     data_version: str
+    worker_ids: tuple[int, ...] = ()
 
 
 def run_suite(
@@ -80,42 +52,49 @@ def run_suite(
     store: Path | None = None,
     options: RunOptions = RunOptions(),
     progress: TallyFn | None = None,
+    engine: str = "local",
 ) -> SuiteRun:
     """Let an agent try every task of a suite k times, and grade what it did.
 
     With `store` None everything happens in a temporary store that is gone afterwards. In a store, a run that was cut
     short goes on where it stopped, and one that is complete is only reported: suite, agent, seed and limits name the
     run, each with the code and files that it is made of, so a change of any of them is another run. A warning says how
-    many attempts were made before.
+    many attempts were made before. `engine` says where attempts are made (`engine.choice.engine_at`): on a cluster
+    by the same seeds, graded alike, kept once, by this process.
 
     Raises:
         EvidenceError: the suite has no task to run.
+        InfrastructureError: the cluster cannot be reached, or a machine of it cannot make these attempts.
         InputError, UsageError: suite, agent or options cannot be read.
         StoreError: another process is working on this very run.
     """
     approver_of(options.approver)  # a mistake in a word is told before anything runs
     _fits(options)
     opened = suite if isinstance(suite, Suite) else open_suite(suite)
-    # One turn never takes longer than the attempt that it belongs to.
-    turn = 600.0 if options.limits.seconds is None else min(600.0, options.limits.seconds)
-    tried = agent_of(agent, opened, turn, options.prices) if isinstance(agent, str) else agent
+    tried = agent_of(agent, opened, turn_limit(options), options.prices) if isinstance(agent, str) else agent
     chosen = opened.select(options.tasks, options.part)
     if not chosen:
         left = f"; {len(opened.drafts)} drafts wait for approval" if opened.drafts else ""
         raise EvidenceError(f"the suite {opened.name} has no task to run{left}", hint="see: seatrial task approve")
     with ExitStack() as stack:
         where = Store.open(store, create=True) if store is not None else stack.enter_context(temporary_store())
-        run = options.name or _identity(opened, tried, options)
+        run = options.name or identity(opened, tried, options)
         planned = runner.plan(chosen, opened.hashes, options.k, options.seed)
         folder = where.path / "runs"
         folder.mkdir(exist_ok=True)
         stack.enter_context(_alone(folder / f"{_safe(run)}.lock", run))
         ledger = stack.enter_context(Ledger(folder / f"{_safe(run)}.jsonl"))
-        maker = _Maker(where, opened, tried, run, options)
-        before = sum(p.key in ledger and not maker.lost(msgspec.convert(ledger.get(p.key), Done)) for p in planned)
+        maker = Maker(where, opened, tried, run, options)
+        again = partial(_lost, where)
+        before = sum(p.key in ledger and not again(msgspec.convert(ledger.get(p.key), Done)) for p in planned)
+        cluster = None
+        if engine != "local" and before < len(planned):
+            same = identity(opened, tried, options)
+            cluster = elsewhere(engine, suite, agent, where, maker, same, run, options)
         done = runner.run(
-            planned, maker.make, ledger, concurrency=options.concurrency, again=maker.lost, progress=progress
-        )
+            planned, maker.make, ledger, concurrency=options.concurrency, again=again, progress=progress,
+            elsewhere=None if cluster is None else cluster.make,
+        )  # fmt: skip
         version = where.commit(rows.frames(done), replace_sessions=[d.row["session"] for d in done])
         result = results([(d.attempt, d.verdicts) for d in done], n_planned=len(planned), level=options.level)
     return SuiteRun(
@@ -127,141 +106,21 @@ def run_suite(
         result=result,
         resumed=before,
         drafts=opened.drafts,
-        warnings=(*_reused(before, len(planned), run, options.name), *_warnings(opened, options, result)),
+        warnings=(
+            *_reused(before, len(planned), run, options.name),
+            *([] if cluster is None else _begun_again(cluster.begun_again)),
+            *_warnings(opened, options, result),
+        ),
         data_version=version,
+        worker_ids=() if cluster is None else cluster.worker_ids(),
     )
 
 
-class _Maker:
-    """Makes and grades one attempt; called from several threads."""
-
-    def __init__(self, store: Store, suite: Suite, agent: AgentUnderTest, run: str, options: RunOptions) -> None:
-        self._store = store
-        self._suite = suite
-        self._agent = agent
-        self._run = run
-        self._options = options
-        self._about = about(agent)
-
-    def lost(self, done: Done) -> bool:
-        """Whether a recorded attempt has to be made again: its trace is gone, or it never could run."""
-        if done.attempt.status == "error_infra":
-            return True
-        return done.blob is not None and not self._store.blobs.has(done.blob)
-
-    def make(self, planned: Planned) -> Done:
-        """One attempt, made again while infrastructure fails and retries are left.
-
-        What nobody thought of spoils this attempt, and no other: it is kept as one that could not be judged.
-        """
-        try:
-            return self._make(planned)
-        except SeatrialError:
-            raise
-        except Exception as error:
-            return self._done(planned, unfinished(self._suite, planned.task, self._agent, planned.trial,
-                                                  self._name(planned), error), 1)  # fmt: skip
-
-    def _name(self, planned: Planned) -> str:
-        return f"{self._run}~{planned.task.id}~{planned.trial}"
-
-    def _make(self, planned: Planned) -> Done:
-        tries = 0
-        while True:
-            tries += 1
-            tape = None
-            if self._options.cassette is not None:
-                tape = Taping(self._options.cassette, self._options.cassette_mode, planned)
-            episode = run_attempt(
-                self._suite,
-                planned.task,
-                self._agent,
-                trial=planned.trial,
-                seed=planned.seed,
-                name=self._name(planned),
-                limits=self._options.limits,
-                approver=self._options.approver,
-                wrap=tape.around if tape is not None else None,
-                prices=self._options.prices,
-            )
-            if tape is not None:
-                episode = tape.after(episode)
-            if episode.status != "error_infra" or tries > self._options.retries:
-                return self._done(planned, episode, tries)
-
-    def _done(self, planned: Planned, episode: Episode, tries: int) -> Done:
-        verdicts, status, score, reason = judge(planned.task, episode)
-        task, trace = planned.task, episode.trace
-        marks = fingerprint(self._about, episode.tools, trace.steps)
-        extra: dict[str, Any] = {}
-        spot = place(status, verdicts)
-        if spot is not None:
-            extra["quadrant"] = spot
-        if task.must_pass:
-            extra["must_pass"] = True
-        known = {"fingerprint": marks, "seed": planned.seed, "task_spec": task_spec(task)}
-        kept = msgspec.structs.replace(trace, extra={**trace.extra, **known})
-        if self._options.redact:
-            kept, _ = privacy.redact(kept)
-        # Last of all: the chain covers what is kept, and the verdict that was given.
-        kept = sealed(kept, {"status": status, "score": score, "reason": reason})
-        usage = trace.totals.usage
-        counted = [n for n in (usage.input_tokens, usage.output_tokens) if n is not None]
-        return Done(
-            attempt=Attempt(
-                task=task.id,
-                trial=planned.trial,
-                status=status,
-                score=score,
-                model=trace.model,
-                agent=self._agent.name,
-                task_hash=planned.task_hash,
-                suite=self._suite.name,
-                trace=trace.id,
-                reason=reason,
-                cost_usd=episode.cost_usd,
-                latency_s=round(episode.seconds, 6),
-                tokens=sum(counted) if counted else None,
-                fingerprint=marks,
-                extra=extra,
-            ),
-            verdicts=verdicts,
-            blob=self._store.put(kept, durable=False),
-            row={
-                "session": trace.id,
-                "run": self._run,
-                "task_type": task.type,
-                "difficulty": task.difficulty,
-                "source": task.source,
-                "must_pass": task.must_pass,
-                "part": self._suite.part(task),
-                "agent_version": self._agent.version,
-                "world": episode.world,
-                "world_version": episode.world_version,
-                "seed": planned.seed,
-                "stopped": episode.stopped,
-                "agent_turns": sum(s.event_class == "agent" for s in trace.steps),
-                "tool_calls": sum(len(s.tool_calls) for s in trace.steps),
-                "start": round(episode.began, 6),
-                **({"tries": tries} if tries > 1 else {}),
-            },
-        )
-
-
-def _identity(suite: Suite, agent: AgentUnderTest, options: RunOptions) -> str:
-    """The run's name by its content; k is left out, so that more attempts can be added to a run."""
-    tools = suite.world(0).tools if suite.world is not None else ()
-    content = {
-        "suite": [suite.version, suite.code],
-        "agent": [agent.name, agent.version, fingerprint(about(agent), tools), getattr(agent, "address", None)],
-        "seed": options.seed,
-        "limits": msgspec.to_builtins(options.limits),
-        "redact": options.redact,
-        "approver": options.approver,
-        "cassette": [str(options.cassette), options.cassette_mode] if options.cassette else None,
-    }
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in f"{suite.name}-{agent.name}")
-    return f"{plain[:48]}-{content_hash(content)[:10]}"
+def _lost(store: Store, done: Done) -> bool:
+    """Whether a recorded attempt has to be made again: its trace is gone, or it never could run."""
+    if done.attempt.status == "error_infra":
+        return True
+    return done.blob is not None and not store.blobs.has(done.blob)
 
 
 def _safe(run: str) -> str:
@@ -311,6 +170,11 @@ def _reused(before: int, planned: int, run: str, name: str | None) -> tuple[str,
         return ()
     why = "" if name is None else "; a run that is named is continued whatever has changed since"
     return (f"{before} of the {planned} attempts were made before, by an earlier start of the run {run}{why}",)
+
+
+def _begun_again(n: int) -> list[str]:
+    told = "1 attempt was" if n == 1 else f"{n} attempts were"
+    return [f"{told} begun again, for the worker process died; each counts once"] if n else []
 
 
 def _warnings(suite: Suite, options: RunOptions, result: SuiteResult) -> list[str]:

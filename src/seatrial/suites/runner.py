@@ -92,12 +92,14 @@ def run(
     concurrency: int = 4,
     again: Callable[[Done], bool] = lambda done: False,
     progress: Callable[[Tally], None] | None = None,
+    elsewhere: Callable[[Sequence[Planned]], Iterator[list[tuple[Planned, Done]]]] | None = None,
 ) -> list[Done]:
     """Make every attempt that the ledger does not have; all of them, in the order of the plan.
 
     `work` may run in several threads at once and must not raise for anything that an agent or world does. `again`
     says which recorded attempts are made once more (their traces were lost, say). An attempt is recorded as soon as
     it is done, those that end together with one write to disk: killed at any moment, a second run goes on from there.
+    `elsewhere`, if given, makes them in the place of `work` and this process's threads, and tells them as they end.
 
     Raises:
         UsageError: `concurrency` is below 1.
@@ -112,7 +114,8 @@ def run(
                 done[one.key] = before
     counter = _Counter(len(planned), done.values())
     missing = [p for p in planned if p.key not in done]
-    for batch in _finished(missing, work, concurrency):
+    batches = _finished(missing, work, concurrency) if elsewhere is None else elsewhere(missing)
+    for batch in batches:
         ledger.record_all({p.key: d for p, d in batch})
         for p, d in batch:
             done[p.key] = d

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from seatrial.errors import StoreError
+from seatrial.flows import making
 from seatrial.flows import run as flow
+from seatrial.flows.making import Maker
 from seatrial.flows.run import RunOptions, run_suite
 from seatrial.records import AgentTurn, Task, ToolCall, ToolSpec, Usage
 from seatrial.store import Store
@@ -103,7 +105,7 @@ def test_an_error_that_nobody_thought_of_spoils_one_attempt(tmp_path: Path, monk
             raise ZeroDivisionError("in a check")
         return whole(task, episode)
 
-    monkeypatch.setattr(flow, "judge", judge)
+    monkeypatch.setattr(making, "judge", judge)
     made = run_suite(Suite("s", TASKS, world=world), agent=Agent(calling({})), store=tmp_path, options=RunOptions(k=1))
     assert made.result.counts.excluded["error_infra"] == 1
     assert made.result.counts.n_planned == 3
@@ -111,7 +113,7 @@ def test_an_error_that_nobody_thought_of_spoils_one_attempt(tmp_path: Path, monk
 
 def test_where_the_store_fails_what_was_done_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite, options = Suite("s", TASKS, world=world), RunOptions(k=1, concurrency=1)
-    whole = flow._Maker._done
+    whole = Maker._done
 
     def done(self: Any, planned: Any, *rest: Any) -> Any:
         if planned.task.id == "c":
@@ -119,7 +121,7 @@ def test_where_the_store_fails_what_was_done_is_kept(tmp_path: Path, monkeypatch
         return whole(self, planned, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(flow._Maker, "_done", done)
+        patch.setattr(Maker, "_done", done)
         with pytest.raises(StoreError, match="full"):
             run_suite(suite, agent=Agent(AgentTurn(text="x")), store=tmp_path, options=options)
     again = run_suite(suite, agent=Agent(AgentTurn(text="x")), store=tmp_path, options=options)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from seatrial import plugins
-from seatrial.flows.run import RunOptions, _identity, run_suite
+from seatrial.flows.making import identity
+from seatrial.flows.run import RunOptions, run_suite
 from seatrial.flows.suite import open_suite
 from seatrial.suites.sources import code_hash, command_hash
 from seatrial.world.agents import parse_agent
@@ -48,18 +49,18 @@ def test_a_changed_file_of_agent_or_suite_is_another_run(
     where = folder(tmp_path)
     monkeypatch.syspath_prepend(str(where))
 
-    def identity() -> str:
+    def named() -> str:
         for name in [n for n, m in sys.modules.items() if str(getattr(m, "__file__", "")).startswith(str(where))]:
             del sys.modules[name]
         suite = open_suite(where / "s.jsonl")
-        return _identity(suite, parse_agent(f"cmd:{sys.executable} {where / 'agent.py'}"), RunOptions())
+        return identity(suite, parse_agent(f"cmd:{sys.executable} {where / 'agent.py'}"), RunOptions())
 
-    before = identity()
-    assert identity() == before
+    before = named()
+    assert named() == before
     (where / "unrelated.py").write_text("X = 1\n")
-    assert identity() == before
+    assert named() == before
     (where / changed).write_text((where / changed).read_text() + "\n# changed\n")
-    assert identity() != before
+    assert named() != before
 
 
 @pytest.mark.parametrize(("one", "other"), [
@@ -69,7 +70,7 @@ def test_a_changed_file_of_agent_or_suite_is_another_run(
 ])  # fmt: skip
 def test_another_address_or_command_line_is_another_run(one: str, other: str, tmp_path: Path) -> None:
     suite = open_suite(folder(tmp_path) / "s.jsonl")
-    names = [_identity(suite, parse_agent(spec), RunOptions()) for spec in (one, other, one)]
+    names = [identity(suite, parse_agent(spec), RunOptions()) for spec in (one, other, one)]
     assert names[0] == names[2] != names[1]
 
 
