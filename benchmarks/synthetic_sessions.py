@@ -10,14 +10,17 @@ came out.
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import polars as pl
 
-from seatrial.canon import canonical
+from seatrial.canon import canonical, digest
 from seatrial.records import Agent, Provenance, Step, TaskRef, ToolCall, ToolResult, Totals, Trace, Usage
 from seatrial.store import Store, frames, session_row, step_rows
+from seatrial.store.blobs import LEVEL
 
 MODELS = ("amber", "birch", "cobalt", "dune")
 SHAPES = 2_000
@@ -177,24 +180,52 @@ def sessions(n_steps: int, first: int) -> Iterator[Trace]:
         number += 1
 
 
+class _Copies:
+    """The blobs and step rows of a shape's copies: what they share is compressed and laid out once."""
+
+    def __init__(self, like: Trace) -> None:
+        self._shared = canonical(like.steps[1:])[1:-1]
+        self._packed = _deflated(self._shared)
+        self._steps = frames([], list(step_rows(like)))["steps"]
+        self._first = like.steps[0].text
+
+    def blob(self, trace: Trace) -> tuple[str, bytes]:
+        """A copy's name and compressed bytes: one zlib stream, as any other."""
+        whole = canonical(trace)
+        at = whole.index(self._shared)
+        parts = _deflated(whole[:at]), self._packed, _deflated(whole[at + len(self._shared) :], zlib.Z_FINISH)
+        return digest(whole), b"\x78\x5e" + b"".join(parts) + zlib.adler32(whole).to_bytes(4, "big")
+
+    def steps(self, trace: Trace) -> pl.DataFrame:
+        """A copy's rows of the steps table."""
+        more = len(trace.steps[0].text) - len(self._first)
+        chars = pl.col("chars") + pl.when(pl.col("index") == 0).then(more).otherwise(0)
+        return self._steps.with_columns(pl.lit(trace.id).alias("session"), chars.alias("chars"))
+
+
+def _deflated(data: bytes, end: int = zlib.Z_FULL_FLUSH) -> bytes:
+    stream = zlib.compressobj(LEVEL, zlib.DEFLATED, -15)
+    return stream.compress(data) + stream.flush(end)
+
+
 def fill(store: Store, n_steps: int, first: int = 0) -> tuple[int, int]:
     """Put sessions into the store, numbered from `first`; how many, with how many steps."""
-    n = steps = 0
-    batch: list[Trace] = []
-
-    def keep() -> None:
-        rows = [session_row(t, store.put(t, durable=False)) for t in batch]
-        store.commit(frames(rows, [row for t in batch for row in step_rows(t)]))
-        batch.clear()
-
+    n = done = 0
+    copies: dict[int, _Copies] = {}
+    rows: list[dict[str, Any]] = []
+    steps: list[pl.DataFrame] = []
     for trace in sessions(n_steps, first):
-        batch.append(trace)
-        n, steps = n + 1, steps + len(trace.steps)
-        if len(batch) == CHUNK:
-            keep()
-    if batch:
-        keep()
-    return n, steps
+        number = (first + n) % SHAPES
+        like = copies.get(number) or copies.setdefault(number, _Copies(trace))
+        name, packed = like.blob(trace)
+        store.blobs.put(name, packed, durable=False)
+        rows.append(session_row(trace, name))
+        steps.append(like.steps(trace))
+        n, done = n + 1, done + len(trace.steps)
+        if len(rows) == CHUNK or done >= n_steps:
+            store.commit(frames(rows, []) | {"steps": pl.concat(steps)})
+            rows, steps = [], []
+    return n, done
 
 
 def sizes(n: int = 500) -> dict[str, float]:
