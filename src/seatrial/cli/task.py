@@ -15,6 +15,7 @@ def register(app: typer.Typer) -> None:
     """Add this group's commands."""
     group = typer.Typer(help="Make tasks from sessions, approve and vary them.", no_args_is_help=True)
     group.command("from-session")(from_session)
+    group.command("edit")(edit)
     group.command("approve")(approve)
     group.command("vary")(vary)
     app.add_typer(group, name="task")
@@ -66,6 +67,35 @@ def from_session(
         output.show(growth.draft(draft))
     if suite is not None:
         output.console().print(f"Added to {suite}. Next: complete it, then: seatrial task approve {suite} ID --by NAME")
+
+
+def edit(
+    suite: SuiteFile,
+    task: Annotated[str, typer.Argument(help="The draft's id.")],
+    checks: Annotated[
+        str,
+        typer.Option(
+            metavar="JSON",
+            help="Fields to set: expected_tools, forbidden_tools, order, reference, max_turns, max_tool_calls, "
+            "check_final (assertions).",
+        ),
+    ],
+    rubric: Annotated[str | None, typer.Option(metavar="TEXT", help="Add this rubric too.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set what a program checks of a draft. It stays a draft, and nothing is run.
+
+    Example: seatrial task edit suite.jsonl from-175b29b3 --checks '{"max_turns": 12}'
+    """
+    from seatrial.flows import triage as flow
+
+    done = flow.completed(suite, task, checks, rubric=rubric)
+    if as_json:
+        output.emit("task edit", {"task": done})
+        return
+    from seatrial.report.chapters import growth
+
+    output.show(growth.draft(done))
 
 
 def approve(

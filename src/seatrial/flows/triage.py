@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,12 +19,13 @@ from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows import attempts as rows
 from seatrial.flows.extract import extract_store
 from seatrial.flows.suite import open_suite
+from seatrial.grading.valid import validate
 from seatrial.records import Attempt, Task
 from seatrial.records.tables import TRIAGE
 from seatrial.store import Store
 from seatrial.suites import health as _health
 from seatrial.suites.draft import BAD, draft
-from seatrial.suites.writing import append, approve
+from seatrial.suites.writing import append, approve, complete
 
 State = Literal["new", "task", "dismissed"]
 FAILED = ("failed", "error_agent", "timeout")
@@ -218,6 +220,29 @@ def approved(path: Path, task: str, *, by: str, store: Store | None = None, rubr
     if store is not None and isinstance(session, str):
         _decide(store, session, "task", task=done.id, by=by)
     return done
+
+
+def completed(path: Path, task: str, checks: str, *, rubric: str | None = None) -> Task:
+    """Change the checks of a draft in a suite file: `checks` is a JSON object of fields. It stays a draft.
+
+    Raises:
+        InputError: there is no such draft, or a field does not fit.
+        UsageError: `checks` is no such object.
+    """
+    try:
+        given = json.loads(checks, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the checks are not valid JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise UsageError("the checks must be a JSON object", hint='such as {"forbidden_tools": ["delete_all"]}')
+    return complete(path, task, given, rubric=rubric, valid=validate)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return made
 
 
 def suite_health(spec: str | Path, store: Path | None) -> tuple[_health.Health, str | None]:

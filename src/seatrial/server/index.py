@@ -18,7 +18,7 @@ import polars as pl
 
 from seatrial.errors import InputError, SeatrialError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, OUTCOMES_TABLE, SESSIONS, SIGNALS
-from seatrial.store import Permission, Store, permission
+from seatrial.store import Permission, Store, consents, permission
 
 T = TypeVar("T")
 
@@ -247,7 +247,7 @@ class Index:
         attempt = self._store.table(ATTEMPTS.name, ordered=False).filter(pl.col("session") == session)
         stored = self._store.table(SESSIONS.name, ordered=False).filter(pl.col("session") == session)
         known = any(t.select("session").head(1).collect().height for t in (attempt, stored))
-        if not known or not permission(self._store, "serve", self._consent).allows(session):
+        if not known or not _may(self._store, self._consent).allows(session):
             raise InputError("there is no such session here, or it may not be shown")
 
     def _state(self) -> tuple[object, ...]:
@@ -275,7 +275,7 @@ def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
     """Read a snapshot from the store."""
     began = time.monotonic()
     version = store.data_version
-    may = permission(store, "serve", consent)
+    may = _may(store, consent)
     sessions = store.table(SESSIONS.name, version, ordered=False).select(*_SESSION).collect()
     outcomes = store.table(OUTCOMES_TABLE.name, version, ordered=False).select(*_OUTCOME).collect()
     joined = sessions.join(outcomes, on="session", how="left", suffix="_by_outcome")
@@ -299,6 +299,14 @@ def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
         withheld=all_of_them - frame.height,
         built_s=time.monotonic() - began,
     )
+
+
+def _may(store: Store, consent: Literal["assume", "require"]) -> Permission:
+    """What may be shown. A consent can also name an attempt, which is no row of the sessions."""
+    may = permission(store, "serve", consent)
+    named = {c.subject: "its consent says so" for c in consents(store)
+             if c.withdrawn is not None or "serve" not in c.purposes}  # fmt: skip
+    return msgspec.structs.replace(may, denied={**named, **may.denied}) if named else may
 
 
 def _mask(frame: pl.DataFrame, expression: pl.Expr) -> pl.Series:

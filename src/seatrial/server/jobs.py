@@ -69,12 +69,14 @@ class Jobs:
         self._guard = threading.Condition()
         self._jobs: dict[str, Job] = {}
         self._queues: dict[Lane, deque[str]] = {"long": deque(), "quick": deque()}
+        self._alone: set[str] = set()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._closed = False
         self._workers: dict[Lane, threading.Thread] = {}
 
-    def start(self, title: str, arguments: Sequence[str], by: str, lane: Lane = "long") -> Job:
-        """Put a command in a queue: its words without ``--store`` and ``--json``, which are added.
+    def start(self, title: str, arguments: Sequence[str], by: str, lane: Lane = "long", *, stored: bool = True) -> Job:
+        """Put a command in a queue: its words without ``--json`` and, where it takes one (`stored`), ``--store``,
+        which are added.
 
         Raises:
             UsageError: too many are waiting.
@@ -85,9 +87,12 @@ class Jobs:
                 raise UsageError(f"{len(queue)} jobs are waiting", hint="wait for one to end, or cancel one")
             job = Job(id=secrets.token_hex(6), title=title, arguments=list(arguments), by=by, created=time.time())
             self._jobs[job.id] = job
+            if not stored:
+                self._alone.add(job.id)
             queue.append(job.id)
             for old in [j for j in self._jobs.values() if j.ended is not None][: max(len(self._jobs) - KEPT, 0)]:
                 del self._jobs[old.id]
+                self._alone.discard(old.id)
             if lane not in self._workers:
                 self._workers[lane] = threading.Thread(target=self._work, args=(lane,), name="jobs", daemon=True)
                 self._workers[lane].start()
@@ -174,7 +179,8 @@ class Jobs:
 
     def _run(self, job: Job) -> None:
         at = job.arguments.index("--") if "--" in job.arguments else len(job.arguments)
-        words = [*job.arguments[:at], "--store", str(self._store), "--json", *job.arguments[at:]]
+        place = [] if job.id in self._alone else ["--store", str(self._store)]
+        words = [*job.arguments[:at], *place, "--json", *job.arguments[at:]]
         command = [sys.executable, "-c", "from seatrial.cli import main; main()", *words]
         process = subprocess.Popen(
             command,

@@ -16,7 +16,7 @@ from seatrial.records.tables import LABELS
 from seatrial.server import stored
 from seatrial.stats import cohen_kappa
 from seatrial.stats.agreement import Coefficient
-from seatrial.store import ResultHead, Store
+from seatrial.store import Permission, ResultHead, Store
 
 Unit = Literal["turn", "action", "output"]
 
@@ -80,8 +80,8 @@ def queues(store: Store) -> list[ResultHead]:
     return [h for h in store.results("label") if h.command == "label queue"]
 
 
-def queue(store: Store, ident: str) -> Queue:
-    """A queue; the newest for an id that is not known.
+def queue(store: Store, ident: str, may: Permission) -> Queue:
+    """A queue, with the items whose sessions `may` be shown; the newest for an id that is not known.
 
     Raises:
         InputError: there is none at all.
@@ -89,7 +89,7 @@ def queue(store: Store, ident: str) -> Queue:
     head = stored.choose(queues(store), ident)
     if head is None:
         raise InputError("there is no queue of items to label", hint="make one on the page of labels")
-    held = stored.as_record(stored.read(store, head), _Held)
+    held = stored.as_record(stored.read(store, head.id, may), _Held)
     return Queue(head=head, unit=held.unit, items=held.items, criteria=held.criteria)
 
 

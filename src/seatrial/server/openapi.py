@@ -95,7 +95,7 @@ def _schemas() -> dict[str, Any]:
         "progress": {"anyOf": [{"type": "null"}, _object({"done": {"type": "integer"},
                                                          "total": {"type": ["integer", "null"]},
                                                          "what": {"type": "string"}}, ["done", "what"])]},
-        "said": {"type": "array", "items": {"type": "string"}}, "printed": {"type": "string"},
+        "said": {"type": "array", "items": {"type": "string"}},
     }  # fmt: skip
     count = {"type": "object", "additionalProperties": {"type": "integer"}}
     return {

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from seatrial._version import __version__
 from seatrial.errors import InputError, SeatrialError, StoreError, UsageError
-from seatrial.server import rendering
+from seatrial.server import rendering, stored
 from seatrial.server.access import Role, Who
 from seatrial.server.body import Refused
 from seatrial.server.index import Index
@@ -28,7 +28,7 @@ from seatrial.server.jobs import Jobs
 from seatrial.server.security import SESSION_S, Gate, Rates, Visit, cookie_name, is_private
 from seatrial.server.traces import Sessions
 from seatrial.server.words import NAVIGATION
-from seatrial.store import Store
+from seatrial.store import Store, StoredResult
 
 MAX_FORM = 1024 * 1024
 _AGAIN_S = 600.0
@@ -56,6 +56,14 @@ class Asked:
     def store(self) -> Store:
         """The store that is shown."""
         return self.site.store
+
+    def result(self, ident: str) -> StoredResult:
+        """A stored result as it may be shown.
+
+        Raises:
+            InputError: there is none of that id, or it is about a session that may not be shown.
+        """
+        return stored.read(self.store, ident, self.site.index.current().may)
 
     def text(self, name: str, default: str = "", *, most: int = 2000) -> str:
         """A parameter of the address, at most `most` characters."""

@@ -8,7 +8,8 @@ import msgspec
 
 from seatrial.errors import UsageError
 from seatrial.records import Ranking
-from seatrial.store import ResultHead, Store, StoredResult
+from seatrial.server import withheld
+from seatrial.store import Permission, ResultHead, Store, StoredResult
 
 T = TypeVar("T")
 
@@ -18,9 +19,13 @@ def choose(heads: list[ResultHead], wanted: str) -> ResultHead | None:
     return next((h for h in heads if h.id == wanted), heads[0] if heads else None)
 
 
-def read(store: Store, head: ResultHead) -> StoredResult:
-    """A result with its envelope."""
-    return store.result(head.id)
+def read(store: Store, ident: str, may: Permission) -> StoredResult:
+    """A result with its envelope, and nothing in it of sessions that may not be shown.
+
+    Raises:
+        InputError: there is none of that id, or it is about such a session.
+    """
+    return withheld.without(store.result(ident), may)
 
 
 def as_record(result: StoredResult, kind: type[T], within: str | None = None) -> T:

@@ -145,6 +145,15 @@ def _resolved(task: Task, folder: Path, packages: Sequence[str], file: str, line
     return msgspec.structs.replace(task, **found)
 
 
+def check_task(raw: Mapping[str, Any], file: str, line: int | None = None) -> None:
+    """Hold a task, as a plain object, to its schema. Nothing that it names is imported.
+
+    Raises:
+        InputError: it does not fit; names the field.
+    """
+    _against(raw, task_schema(), file, line, f"task {raw.get('id')}")
+
+
 def _against(value: Any, schema: Mapping[str, Any], file: str, line: int | None, what: str) -> None:
     wrong = jsonschema.Draft202012Validator(schema)
     found = sorted(wrong.iter_errors(value), key=lambda e: list(map(str, e.absolute_path)))

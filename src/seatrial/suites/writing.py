@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import msgspec
 
 from seatrial.errors import InputError, UsageError
 from seatrial.records import Task
+from seatrial.suites.load import check_task
+
+EDITABLE = ("expected_tools", "forbidden_tools", "order", "reference", "max_turns", "max_tool_calls", "check_final")
+"""Fields of a draft that a program can check, and `complete` can change."""
 
 
 def as_json(task: Task) -> dict[str, Any]:
@@ -65,33 +70,85 @@ def approve(path: Path, task_id: str, *, by: str, on: str, rubric: str | None = 
     Raises:
         InputError: there is no such draft, or it lacks a way to judge its end.
     """
+    lines, number, raw = _draft(path, task_id)
+    extra = raw.get("extra") or {}
+    if rubric is not None and rubric.strip():
+        raw["rubric"] = rubric.strip()
+    if raw.get("check_final") is None and raw.get("rubric") is None:
+        raise InputError(
+            f"draft {task_id} has neither check_final nor rubric, so nothing would judge its end",
+            file=str(path), line=number, hint="add assertions, a function or a rubric, then approve it",
+        )  # fmt: skip
+    kept = {k: v for k, v in extra.items() if k not in ("draft", "open", "context")}
+    raw["extra"] = {**kept, "approved_by": by, "added": extra.get("added", on)}
+    return _put(path, lines, number, raw)
+
+
+def complete(
+    path: Path,
+    task_id: str,
+    checks: Mapping[str, Any],
+    *,
+    rubric: str | None = None,
+    valid: Callable[[Task], None] = lambda task: None,
+) -> Task:
+    """Change the checks of a draft in a file of JSON lines; it stays a draft. Fields that `checks` leaves out stay.
+
+    A function is not among what can be set: whoever may write the file itself names one there. Nothing is imported
+    or run. `valid` refuses what the schema cannot.
+
+    Raises:
+        InputError: there is no such draft, or a field does not fit.
+        UsageError: `checks` has a field that cannot be changed, or names a function.
+    """
+    lines, number, raw = _draft(path, task_id)
+    unknown = sorted(set(checks) - set(EDITABLE))
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is not among the checks of a draft", hint=f"fields: {', '.join(EDITABLE)}")
+    given = checks.get("check_final")
+    if isinstance(given, str) and given != raw.get("check_final"):
+        raise UsageError(
+            "check_final is a list of assertions here",
+            hint='such as {"path": "answer", "op": "contains", "value": "42"}; functions are named in the file itself',
+        )
+    made = {**raw, **checks}
+    if rubric is not None and rubric.strip():
+        made["rubric"] = rubric.strip()
+    made = {k: v for k, v in made.items() if k not in EDITABLE or v not in (None, [])}
+    check_task(made, str(path), number)
+    valid(Task(**made))
+    return _put(path, lines, number, made)
+
+
+def _draft(path: Path, task_id: str) -> tuple[list[str], int, dict[str, Any]]:
+    """The lines of a file, and where in it a draft stands (1-based)."""
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the suite cannot be read: {error}", file=str(path)) from error
+    for number, raw in _objects(path, lines):
+        if raw.get("id") != task_id:
+            continue
+        if not (raw.get("extra") or {}).get("draft"):
+            raise InputError(f"task {task_id} is no draft", file=str(path), line=number)
+        return lines, number, raw
+    raise InputError(f"there is no task {task_id!r}", file=str(path))
+
+
+def _objects(path: Path, lines: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
         try:
             raw = json.loads(line) if line.strip() else None
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=str(path), line=number) from error
-        if not isinstance(raw, dict) or raw.get("id") != task_id:
-            continue
-        extra = raw.get("extra") or {}
-        if not extra.get("draft"):
-            raise InputError(f"task {task_id} is no draft", file=str(path), line=number)
-        if rubric is not None and rubric.strip():
-            raw["rubric"] = rubric.strip()
-        if raw.get("check_final") is None and raw.get("rubric") is None:
-            raise InputError(
-                f"draft {task_id} has neither check_final nor rubric, so nothing would judge its end",
-                file=str(path), line=number, hint="add assertions, a function or a rubric, then approve it",
-            )  # fmt: skip
-        kept = {k: v for k, v in extra.items() if k not in ("draft", "open", "context")}
-        raw["extra"] = {**kept, "approved_by": by, "added": extra.get("added", on)}
-        lines[number - 1] = json.dumps(raw, ensure_ascii=False)
-        _replace(path, "\n".join(lines))
-        return Task(**raw)
-    raise InputError(f"there is no task {task_id!r}", file=str(path))
+        if isinstance(raw, dict):
+            yield number, raw
+
+
+def _put(path: Path, lines: list[str], number: int, raw: dict[str, Any]) -> Task:
+    lines[number - 1] = json.dumps(raw, ensure_ascii=False)
+    _replace(path, "\n".join(lines))
+    return Task(**raw)
 
 
 def _replace(path: Path, text: str) -> None:

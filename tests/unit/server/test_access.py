@@ -56,7 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Jobs that would have been started."""
     found: list[str] = []
 
-    def start(self: Jobs, title: str, arguments: Any, by: str, lane: str = "long") -> Job:
+    def start(self: Jobs, title: str, arguments: Any, by: str, lane: str = "long", *, stored: bool = True) -> Job:
         found.append(title)
         return Job(id="j", title=title, arguments=list(arguments), by=by)
 

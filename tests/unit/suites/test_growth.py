@@ -18,7 +18,7 @@ from seatrial.suites.draft import draft
 from seatrial.suites.health import health
 from seatrial.suites.results import counts, results, saturated, spread
 from seatrial.suites.variations import Variation, replaced, variations
-from seatrial.suites.writing import append, approve, as_json
+from seatrial.suites.writing import append, approve, as_json, complete
 
 
 def step(index: int, who: str, text: str = "", *calls: tuple[str, str]) -> Step:
@@ -77,6 +77,61 @@ def test_a_dropped_signal_blames_nothing_and_success_takes_the_whole_way() -> No
 def test_a_session_without_a_request_is_no_task() -> None:
     with pytest.raises(EvidenceError, match="no request"):
         draft(msgspec.structs.replace(SESSION, steps=SESSION.steps[2:4]))
+
+
+def test_the_checks_of_a_draft_are_completed_as_plain_values(tmp_path: Path) -> None:
+    """It stays a draft; other lines and fields stay; what is left out stays, and null takes a field away."""
+    path = tmp_path / "suite.jsonl"
+    made = msgspec.structs.replace(draft(SESSION, [OBJECTION]), input="line\u2028separator", max_turns=9)
+    append(path, made)
+    append(path, Task(id="other", input="x"))
+    holds = [{"path": "tickets.T-1.status", "op": "eq", "value": "closed"}]
+    done = complete(path, made.id, {"check_final": holds, "max_turns": None}, rubric=" It is closed. ")
+    assert (done.check_final, done.max_turns, done.rubric) == (holds, None, "It is closed.")
+    assert (done.expected_tools, done.forbidden_tools) == (made.expected_tools, made.forbidden_tools)
+    first, second, _ = path.read_text().split("\n")
+    assert json.loads(first)["extra"]["draft"] is True
+    assert "max_turns" not in json.loads(first)
+    assert json.loads(second) == {"id": "other", "input": "x"}
+    assert approve(path, made.id, by="ana", on="2026-12-01").check_final == holds
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        ({"check_final": "os:system"}, "check_final is a list of assertions here"),
+        ({"setup": "os:getcwd"}, "'setup' is not among the checks"),
+        ({"rubric": "x"}, "'rubric' is not among the checks"),
+        ({"check_final": [{"path": "answer"}]}, "'op' is a required property"),
+        ({"check_final": [{"path": "answer", "op": "eval", "value": "1"}]}, "'eval' is not one of"),
+        ({"check_final": {"path": "answer"}}, "check_final"),
+        ({"max_turns": 0}, "max_turns"),
+        ({"max_turns": True}, "max_turns"),
+        ({"expected_tools": "close"}, "expected_tools"),
+        ({"order": "backwards"}, "order"),
+    ],
+)
+def test_checks_that_do_not_fit_are_refused_and_change_nothing(
+    tmp_path: Path, checks: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "suite.jsonl"
+    made = draft(SESSION, [OBJECTION])
+    append(path, made)
+    before = path.read_bytes()
+    with pytest.raises((UsageError, InputError), match=said):
+        complete(path, made.id, checks)
+    assert path.read_bytes() == before
+
+
+def test_only_a_draft_is_completed_and_its_own_function_may_stay(tmp_path: Path) -> None:
+    path = tmp_path / "suite.jsonl"
+    append(path, Task(id="x", input="x", check_final="mine:check", extra={"draft": True}))
+    append(path, Task(id="y", input="y"))
+    assert complete(path, "x", {"check_final": "mine:check", "max_turns": 3}).check_final == "mine:check"
+    with pytest.raises(InputError, match="no draft"):
+        complete(path, "y", {})
+    with pytest.raises(InputError, match="no task"):
+        complete(path, "z", {})
 
 
 def test_a_draft_runs_only_after_a_person_completed_and_approved_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from seatrial.canon import canonical
 from seatrial.errors import InputError, UsageError
 from seatrial.server.index import FACETS, ORDERS, SIGNS
+from seatrial.server.jobs import Job
 from seatrial.server.openapi import document
 from seatrial.server.pages.jobs import begin
 from seatrial.server.pages.sessions import query_of
@@ -144,18 +145,26 @@ def results(asked: Asked) -> Response:
 
 def result(asked: Asked) -> Response:
     """One stored result with the envelope that its command printed."""
-    return _json(asked.store.result(_ident(asked)))
+    return _json(asked.result(_ident(asked)))
 
 
 def jobs(asked: Asked) -> Response:
     """Every job, newest first."""
-    return _json({"jobs": asked.site.jobs.all()})
+    return _json({"jobs": [_job(job) for job in asked.site.jobs.all()]})
+
+
+def _job(job: Job) -> dict[str, Any]:
+    """A job without what its command printed: that may be large, and may quote sessions. Results are kept in the
+    store, and `/api/result` gives what of them may be shown."""
+    told: dict[str, Any] = msgspec.to_builtins(job)
+    del told["printed"]
+    return told
 
 
 def start(asked: Asked) -> Response:
     """Start a job."""
     given = {k: v for k, v in asked.body.items() if isinstance(v, str)}
-    return _json(begin(asked, given.get("what", ""), given), 202)
+    return _json(_job(begin(asked, given.get("what", ""), given)), 202)
 
 
 def cancel(asked: Asked) -> Response:

@@ -20,12 +20,16 @@ def annotator_of(asked: Asked, given: str) -> str:
     return asked.who.name if asked.who.name != HERE else (given.strip()[:40] or "me")
 
 
+def _queue(asked: Asked, ident: str) -> labels.Queue:
+    return labels.queue(asked.store, ident, asked.site.index.current().may)
+
+
 def overview(asked: Asked) -> Response:
     """Queues, how far people are, and the way to make another."""
     heads = labels.queues(asked.store)
     rows = []
     for head in heads[:20]:
-        found = labels.queue(asked.store, head.id)
+        found = _queue(asked, head.id)
         given = labels.answers(asked.store, found.items).drop_nulls("labels")
         counts = dict(given["annotator"].value_counts(sort=True).iter_rows())
         rows.append((head, found.unit, len(found.items), found.criteria, counts))
@@ -56,7 +60,7 @@ def make(asked: Asked) -> Response:
 
 def item(asked: Asked) -> Response:
     """The next item that this annotator has not seen, or the one that is asked for."""
-    found = labels.queue(asked.store, asked.text("queue"))
+    found = _queue(asked, asked.text("queue"))
     who = annotator_of(asked, asked.text("annotator"))
     given = labels.answers(asked.store, found.items)
     mine = given.filter(pl.col("annotator") == who)
@@ -91,7 +95,7 @@ def item(asked: Asked) -> Response:
 def answer(asked: Asked) -> Response:
     """Take an answer, and go on."""
     form = asked.form
-    found = labels.queue(asked.store, form.get("queue", ""))
+    found = _queue(asked, form.get("queue", ""))
     chosen = found.find(form.get("item", ""))
     if chosen is None or found.head.id != form.get("queue"):
         raise InputError("there is no such item in this queue")
@@ -106,7 +110,7 @@ def answer(asked: Asked) -> Response:
 
 def agreement(asked: Asked) -> Response:
     """Who agrees with whom, and where they do not."""
-    found = labels.queue(asked.store, asked.text("queue"))
+    found = _queue(asked, asked.text("queue"))
     given = labels.answers(asked.store, found.items)
     pairs, differ = labels.agreements(found, given)
     may = permission(asked.store, "label", asked.site.consent)

@@ -44,7 +44,7 @@ def chosen(asked: Asked) -> Chosen | None:
     head = stored.choose(heads, asked.text("result"))
     if head is None:
         return None
-    whole = stored.ranking(stored.read(asked.store, head))
+    whole = stored.ranking(asked.result(head.id))
     parts = whole.by.get("task_type", {})
     wanted = asked.text("type")
     return Chosen(

@@ -75,10 +75,10 @@ def _page(place: Place) -> Handler:
         head = stored.choose(heads, asked.text("result"))
         if head is None:
             return asked.page("results.html", {"place": place, "heads": heads, "head": None})
-        result = stored.read(asked.store, head)
+        result = asked.result(head.id)
         more: tuple[Section, ...] = ()
         if place.path == "/drift":
-            over = shown.drift_over_time([stored.read(asked.store, h) for h in heads[:12]])
+            over = shown.drift_over_time([asked.result(h.id) for h in heads[:12]])
             more = () if over is None else (over,)
         return asked.page(
             "results.html",
@@ -102,7 +102,7 @@ def _warnings(envelope: dict[str, object]) -> list[str]:
 
 def result(asked: Asked) -> Response:
     """Any result, by its id."""
-    kept = asked.store.result(asked.text("id"))
+    kept = asked.result(asked.text("id"))
     head = ResultHead(id=kept.id, kind=kept.kind, name=kept.name, time=kept.time, command=kept.command)
     place = next((p for p in PLACES if kept.kind in p.kinds), None)
     problem = ""
