@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from seatrial.causal import beside, bootstrap, corrected, coverage, design, effect, power, ppi, prepare, randomise
+from seatrial.causal import calls as counting
 from seatrial.causal import strata as ladders
 from seatrial.causal import subdimensions as dims
 from seatrial.causal.effect import Analysis, Estimator, Overlap
@@ -63,7 +64,8 @@ def rank(
         outcomes: one row per session, the columns of `records.tables.OUTCOMES_TABLE`; `session` and `arm` are needed.
         outcome: name of the outcome; the column of that name is taken unless `value` is given.
         value: the outcome as a series aligned with `outcomes`, or a column name. Null: no outcome, counted.
-        calls, corrections: the side tables of the sub-dimensions (METHODS 3.8); calls may be lazy, for they are many.
+        calls, corrections: the side tables of the sub-dimensions (METHODS 3.8); calls may be lazy, for they are many,
+            or counted already (`causal.calls.count` by arm and every field of `by`).
         labels: true outcomes of a random subset: columns `session`, `label` and, unless all are equal, the labelling
             probability `probability`. The prediction-powered estimate is then the headline (METHODS 3.4d).
         conditions: what else ran each session: `session` and text columns such as `agent`, `agent_version`,
@@ -322,7 +324,10 @@ def _by(inputs: _Inputs, options: Options, whole: Ranking, field: str) -> dict[s
             if not isinstance(baseline, str) and not set(baseline) <= present:
                 baseline = "uniform"
             narrow = dataclasses.replace(options, roster=kept or None, baseline=baseline)
-        out[value] = _one(dataclasses.replace(inputs, table=rows), narrow, None)
+        calls = inputs.calls
+        if isinstance(calls, pl.DataFrame) and counting.is_counted(calls):
+            calls = counting.part(calls, field, value)
+        out[value] = _one(dataclasses.replace(inputs, table=rows, calls=calls), narrow, None)
     return out
 
 

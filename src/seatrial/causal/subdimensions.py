@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from seatrial.causal import calls as counting
 from seatrial.causal.prepare import Floats, Sample
 from seatrial.causal.responsiveness import HORIZON, by_arm, responses
-from seatrial.errors import SchemaError
 from seatrial.records import Dimension, Estimate
 from seatrial.stats import rank_intervals, ratio_estimate
 from seatrial.stats.quantiles import two_sided_t
 
 WEIGHTS = {"command_reliability": 0.40, "corrective_responsiveness": 0.30, "positivity": 0.20, "net_improvement": 0.10}
 RANK_FROM = 10
-WORST = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,55 +86,14 @@ def reliability(sample: Sample, calls: pl.DataFrame | pl.LazyFrame | None, level
     return _ratio("command_reliability", sample, ok, counted, level, "no counted call with a result", detail)
 
 
-def _worst(sample: Sample, calls: pl.DataFrame | pl.LazyFrame | None) -> dict[str, list[dict[str, Any]]]:
-    """Per arm the five tools and command heads with the most failures, with examples (session, step).
-
-    Calls may be many: they are counted as a stream, and only failed ones of the worst are looked at again.
-    """
+def _worst(sample: Sample, calls: pl.DataFrame | pl.LazyFrame | None) -> Mapping[str, list[dict[str, Any]]]:
+    """Per arm the five tools and command heads with the most failures, with examples (session, step)."""
     if calls is None:
         return {}
-    lazy = calls.lazy()
-    have = lazy.collect_schema().names()
-    for name in ("session", "step", "tool", "command", "outcome", "cause"):
-        if name not in have:
-            raise SchemaError(f"calls: no column {name!r}", hint="expected the calls table's columns")
-    arms = pl.Series("_arm", [sample.arms[k] for k in sample.arm.tolist()], dtype=pl.String)
-    place = pl.DataFrame([sample.frame["session"], arms]).lazy()
-    excluded = pl.col("cause").fill_null("").is_in(["environment"]) | pl.col("outcome").is_in(
-        ["rejected", "interrupted", "unknown"]
-    )
-    failed = (pl.col("outcome") == "error") & (pl.col("cause").fill_null("") != "benign")
-    group = ["_arm", "tool", "command"]
-    counted = (
-        lazy.select("session", "step", "tool", "command", "outcome", "cause")
-        .filter(~excluded)
-        .with_columns(pl.col("tool").fill_null("?"), pl.col("command").fill_null(""))
-        .join(place, on="session", how="inner")
-    )
-    worst = (
-        counted.group_by(group)
-        .agg(pl.len().alias("n"), failed.sum().alias("failed"))
-        .filter(pl.col("failed") > 0)
-        .collect(engine="streaming")
-        .sort("_arm", "failed", "tool", "command", descending=[False, True, False, False])
-        .group_by("_arm", maintain_order=True)
-        .head(WORST)
-    )
-    examples = (
-        counted.filter(failed)
-        .join(worst.lazy().select(group), on=group, how="semi")
-        .select(*group, "session", "step")
-        .collect(engine="streaming")
-        .sort("session", "step")
-        .group_by(group)
-        .agg(pl.struct("session", "step").head(3).alias("examples"))
-    )
-    out: dict[str, list[dict[str, Any]]] = {}
-    for row in worst.join(examples, on=group, how="left", maintain_order="left").iter_rows(named=True):
-        arm = row.pop("_arm")
-        row["reliability"] = 1.0 - row["failed"] / row["n"]
-        out.setdefault(arm, []).append(row)
-    return out
+    if isinstance(calls, pl.DataFrame) and counting.is_counted(calls):
+        return counting.worst(calls)
+    arms = pl.Series(counting.ARM, [sample.arms[k] for k in sample.arm.tolist()], dtype=pl.String)
+    return counting.worst(counting.count(calls, pl.DataFrame([sample.frame["session"], arms])))
 
 
 def positivity(sample: Sample, level: float) -> Part:

@@ -13,6 +13,7 @@ from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
 from seatrial.engine.choice import Engine, LocalEngine
 from seatrial.errors import SeatrialError
+from seatrial.flows.reach import address_of, reached
 from seatrial.records import SCORED, Assignment, Dropped, SessionScore, Trace, Weights
 from seatrial.records.fitting import fitting
 from seatrial.records.tables import OUTCOMES_TABLE
@@ -50,7 +51,7 @@ def extract_store(
 
     Only sessions that are new, changed, or extracted by other versions are worked on, and what is done is committed
     as it comes, so that a run that is stopped goes on where it was. Returns how many were worked on. `engine` does
-    the work (None: this machine's processors); its workers must reach the store by the same path.
+    the work (None: this machine's processors); its workers must reach the store (`reach`).
     """
     stamp = fingerprint(weights)
     sessions = store.table("sessions").select("session", "blob").collect()
@@ -61,7 +62,7 @@ def extract_store(
     if not todo:
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
-    work = partial(_extract_ids, str(store.path), weights, stamp, until)
+    work = partial(_extract_ids, address_of(store), weights, stamp, until)
     tables: dict[str, list[pl.DataFrame]] = {}
     finished, committed = 0, 0
     parts = (engine or LocalEngine()).map_sessions(work, batches)
@@ -99,7 +100,7 @@ def _no_longer_censored(store: Store, until: float | None) -> list[str]:
 def _extract_ids(
     path: str, weights: Weights, stamp: str, until: float | None, ids: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
-    store = Store.open(path)
+    store = reached(path)
     blobs = store.blobs_of(ids)
     settings = signals.SignalSettings(observed_until=until)
     # Traces hold no cycles: looking for some among their many objects would cost more than reading them.

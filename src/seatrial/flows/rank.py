@@ -13,11 +13,12 @@ import polars as pl
 from seatrial import causal, intake, scoring, signals
 from seatrial._version import __version__
 from seatrial.causal.prepare import refuse_all_excluded
-from seatrial.engine.choice import engine_at
+from seatrial.engine.choice import Engine, LocalEngine, engine_at
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import compliance, repeats
 from seatrial.flows import labels as label_files
 from seatrial.flows import weights as fitted_weights
+from seatrial.flows.counting import call_counts
 from seatrial.flows.extract import extract_store, fingerprint, unextracted
 from seatrial.ingest.catalogue import named
 from seatrial.records import Dropped, Ranking, Weights
@@ -112,7 +113,7 @@ def rank_paths(
     paths the store is ranked as it is. `labels` is a file of session labels, the true outcomes of a random part: the
     prediction-powered estimate then heads the report (METHODS 3.4d). `turn_labels` is a file of labelled turns: a
     kind of signal that is not precise on them is left out of the headline (METHODS 2). `engine` says where signals
-    are extracted (`engine.choice.engine_at`); it changes no number.
+    are extracted and tool calls counted (`engine.choice.engine_at`); it changes no number.
 
     Raises:
         EvidenceError: nothing was left to rank; the message lists what was read and why it did not count.
@@ -143,7 +144,9 @@ def rank_paths(
         extract_store(opened, options.weights, engine=power, progress=progress)
         known = label_files.read_told(labels) if labels is not None else None
         doubted = label_files.distrusted(signals.evaluate(turn_labels).kinds) if turn_labels is not None else {}
-        ranking = rank_store(opened, options, read, labels=known.table if known else None, without=doubted)
+        ranking = rank_store(
+            opened, options, read, labels=known.table if known else None, without=doubted, engine=power
+        )
         if known is not None and known.warnings:
             ranking = msgspec.structs.replace(ranking, warnings=(*known.warnings, *ranking.warnings))
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
@@ -156,11 +159,12 @@ def rank_store(
     *,
     labels: pl.DataFrame | None = None,
     without: Mapping[str, str] = {},
+    engine: Engine | None = None,
 ) -> Ranking:
     """Rank what a store holds; signals must be up to date (`extract_store`).
 
     `labels` has session, label and probability; `without` names per-signal outcomes that the headline leaves out, with
-    the reason.
+    the reason. `engine` reduces what is many, the tool calls, to counts (None: this process); it changes no number.
     """
     rows = store.table("outcomes").sort("session").collect()
     allowed, refused = permission(store, "rank").among(rows["session"].to_list())
@@ -180,7 +184,7 @@ def rank_store(
         value=value,
         labels=labels,
         conditions=rows.select("session", "agent", "simulator"),
-        calls=store.table("calls", ordered=False),
+        calls=call_counts(store, rows, options.by, engine or LocalEngine(1)),
         corrections=store.table("corrections").filter(pl.col("session").is_in(keep)).collect(),
         baseline=options.baseline,
         level=options.level,
