@@ -62,6 +62,10 @@ def guarded(lazy: pl.LazyFrame, broken: Broken) -> pl.LazyFrame:
 class _Guarded(pl.LazyFrame):
     broken: ClassVar[Broken]
 
+    def join(self, other: pl.LazyFrame, *args: Any, **kwargs: Any) -> pl.LazyFrame:
+        # Polars asks both sides for one type, and two guarded tables have one each.
+        return super().join(pl.LazyFrame._from_pyldf(other._ldf), *args, **kwargs)
+
     def collect(self, *args: Any, **kwargs: Any) -> Any:
         with guard(type(self).broken):
             return super().collect(*args, **kwargs)

@@ -43,6 +43,13 @@ def test_every_table_is_there_from_the_start(store: Store) -> None:
     assert store.data_version.startswith("0-")
 
 
+def test_two_tables_join_before_they_are_read(store: Store, trace: Make, put: Put) -> None:
+    put(store, [trace("a"), trace("b", steps=3)])
+    both = store.table("steps").join(store.table("sessions").select("session", "agent"), on="session").collect()
+    assert both.height == 5
+    assert both["agent"].unique().to_list() == ["a"]
+
+
 def test_every_column_type_survives(store: Store) -> None:
     for table in TABLES:
         full = {
