@@ -46,8 +46,11 @@ def rank(
         Path | None, typer.Option(metavar="FILE", help="True outcomes of a random part of the sessions, JSONL.")
     ] = None,
     turn_labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labelled turns: imprecise signals leave the headline.")
+        Path | None, typer.Option(metavar="FILE", help="Labelled turns: they say which kinds of signal may count.")
     ] = None,
+    every_kind: Annotated[
+        bool, typer.Option("--every-kind", help="Let kinds of signal count whose precision is low or not known.")
+    ] = False,
     baseline: Annotated[
         Baseline, typer.Option(help="Compare with the mean over models: every model alike, or by traffic.")
     ] = Baseline.uniform,
@@ -120,6 +123,7 @@ def rank(
         bootstrap_t=bootstrap_t,
         where=pairs,
         fitted=fitted,
+        every_kind=every_kind,
     )
     with output.progress(quiet=as_json) as step:
         run = rank_paths(

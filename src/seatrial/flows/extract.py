@@ -13,6 +13,7 @@ from seatrial import scoring, signals
 from seatrial.canon import canonical, content_hash
 from seatrial.engine.choice import Engine, LocalEngine
 from seatrial.errors import SeatrialError
+from seatrial.flows import voices
 from seatrial.flows.reach import address_of, reached
 from seatrial.records import SCORED, Assignment, Dropped, SessionScore, Trace, Weights
 from seatrial.records.fitting import fitting
@@ -30,20 +31,26 @@ BATCH = 64
 COMMIT_EVERY = 128
 """Batches per commit: what a stopped run may have to do again, and what is held in memory at most."""
 
-VERSION = "3"
+VERSION = "4"
 """Bumped when the same trace would give another outcome row for a reason outside signals and scoring."""
 
 
-def fingerprint(weights: Weights) -> str:
-    """Identity of everything that turns a trace into an outcome row (METHODS 0.6)."""
+def fingerprint(weights: Weights, silent: Sequence[str] | None = None) -> str:
+    """Identity of everything that turns a trace into an outcome row (METHODS 0.6). `silent`: as `extract_store`."""
     versions = {"rows": VERSION, "signals": signals.versions(), "scoring": SCORING_VERSION}
-    return content_hash({**versions, "weights": weights})[:16]
+    unheard = sorted(_silent(silent))
+    return content_hash({**versions, "weights": weights, "silent": unheard})[:16]
+
+
+def _silent(given: Sequence[str] | None) -> Sequence[str]:
+    return voices.shipped().silent if given is None else given
 
 
 def extract_store(
     store: Store,
     weights: Weights,
     *,
+    silent: Sequence[str] | None = None,
     engine: Engine | None = None,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> int:
@@ -51,9 +58,11 @@ def extract_store(
 
     Only sessions that are new, changed, or extracted by other versions are worked on, and what is done is committed
     as it comes, so that a run that is stopped goes on where it was. Returns how many were worked on. `engine` does
-    the work (None: this machine's processors); its workers must reach the store (`reach`).
+    the work (None: this machine's processors); its workers must reach the store (`reach`). `silent` are kinds of
+    signal that have no part in the mean that may head a report (None: those of `voices.shipped`).
     """
-    stamp = fingerprint(weights)
+    unheard = tuple(_silent(silent))
+    stamp = fingerprint(weights, unheard)
     sessions = store.table("sessions").select("session", "blob").collect()
     until = _observed_until(store)
     done = store.table("outcomes").filter(pl.col("extraction") == stamp).select("session", "blob").collect()
@@ -62,7 +71,7 @@ def extract_store(
     if not todo:
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
-    work = partial(_extract_ids, address_of(store), weights, stamp, until)
+    work = partial(_extract_ids, address_of(store), weights, unheard, stamp, until)
     tables: dict[str, list[pl.DataFrame]] = {}
     finished, committed = 0, 0
     parts = (engine or LocalEngine()).map_sessions(work, batches)
@@ -98,7 +107,7 @@ def _no_longer_censored(store: Store, until: float | None) -> list[str]:
 
 
 def _extract_ids(
-    path: str, weights: Weights, stamp: str, until: float | None, ids: Sequence[str]
+    path: str, weights: Weights, silent: Sequence[str], stamp: str, until: float | None, ids: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     store = reached(path)
     blobs = store.blobs_of(ids)
@@ -108,7 +117,7 @@ def _extract_ids(
     gc.disable()
     try:
         traces = [store.trace_of(blobs[i]) for i in ids]
-        return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings)
+        return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings, silent=silent)
     finally:
         if collects:
             gc.enable()
@@ -121,15 +130,17 @@ def extract_traces(
     *,
     blobs: dict[str, str],
     settings: signals.SignalSettings | None = None,
+    silent: Sequence[str] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Signals, calls, corrections and outcomes of a batch of traces, as tables of `records.tables`.
 
     `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes. A trace that
-    breaks a detector has no rows: `unextracted` lists it.
+    breaks a detector has no rows: `unextracted` lists it. `silent`: as `extract_store`.
     """
+    unheard = _silent(silent)
     chosen = settings if settings is not None else signals.SignalSettings()
     found, rows = [], []
-    for trace, done in zip(traces, _all_extracted(traces, weights, chosen), strict=True):
+    for trace, done in zip(traces, _all_extracted(traces, weights, chosen, unheard), strict=True):
         if isinstance(done, str):
             continue
         found.append(done[0])
@@ -140,7 +151,7 @@ def extract_traces(
 
 
 def _all_extracted(
-    traces: Sequence[Trace], weights: Weights, settings: signals.SignalSettings
+    traces: Sequence[Trace], weights: Weights, settings: signals.SignalSettings, silent: Sequence[str]
 ) -> list[tuple[signals.Extraction, dict[str, Any]] | str]:
     """Each trace's extraction and outcome row, or what broke on it: together, and one by one where that breaks."""
     try:
@@ -148,18 +159,22 @@ def _all_extracted(
     except (SeatrialError, MemoryError):
         raise
     except Exception:
-        return [_extracted(trace, weights, settings) for trace in traces]
-    return [_extracted(trace, weights, settings, found) for trace, found in zip(traces, together, strict=True)]
+        return [_extracted(trace, weights, settings, silent) for trace in traces]
+    return [_extracted(trace, weights, settings, silent, found) for trace, found in zip(traces, together, strict=True)]
 
 
 def _extracted(
-    trace: Trace, weights: Weights, settings: signals.SignalSettings, found: signals.Extraction | None = None
+    trace: Trace,
+    weights: Weights,
+    settings: signals.SignalSettings,
+    silent: Sequence[str],
+    found: signals.Extraction | None = None,
 ) -> tuple[signals.Extraction, dict[str, Any]] | str:
     """A trace's extraction (`found`, where it was made already) and outcome row; where something unforeseen broke on
     it, what that was."""
     try:
         found = found if found is not None else signals.extract(trace, settings)
-        scored = scoring.score(trace, found.signals, found.episodes, weights, calls=found.calls)
+        scored = scoring.score(trace, found.signals, found.episodes, weights, calls=found.calls, silent=silent)
         return found, _outcome_row(trace, found, scored)
     except (SeatrialError, MemoryError):
         raise
@@ -178,7 +193,7 @@ def unextracted(store: Store, weights: Weights, most: int = 20) -> list[Dropped]
     settings = signals.SignalSettings(observed_until=_observed_until(store))
     out = []
     for session, blob in left.head(most).iter_rows():
-        done = _extracted(store.trace_of(blob), weights, settings)
+        done = _extracted(store.trace_of(blob), weights, settings, ())
         why = done if isinstance(done, str) else "it broke once and did not when tried again"
         out.append(Dropped(what=f"session {session!r}: its signals could not be read", n=1, why=why))
     if left.height > most:
@@ -226,6 +241,7 @@ def _outcome_row(trace: Trace, found: signals.Extraction, scored: SessionScore) 
         "outcome": None if outcome is None else _recorded(outcome.status, outcome.score),
         "status": None if outcome is None else outcome.status,
         **scored.signals,
+        "signals_mean": scored.mean,
         "score": scored.score,
         **{f"n_{kind}": scored.counts.get(kind, 0) for kind in _COUNTED},
         **counted,

@@ -1,23 +1,14 @@
-"""Files of session labels, and which signals the labelled turns forbid to trust (METHODS 2, 3.4d)."""
+"""Files of session labels (METHODS 3.4d)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
 
 from seatrial.errors import InputError
-
-JUDGES: dict[str, tuple[str, ...]] = {
-    "confirmation": ("confirmed_success",),
-    "praise": ("praise_over_complaint",),
-    "complaint": ("praise_over_complaint",),
-    "correction": ("steerability",),
-}
-"""The per-signal outcomes that rest on a kind."""
 
 
 class SessionLabel(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,22 +75,3 @@ def read_told(path: Path) -> SessionLabels:
     shown = " and ".join(f"{label:g}" for label in dict.fromkeys(labels))
     return SessionLabels(table, (f"{len(apart)} sessions have labels that contradict each other, such as {session} "
                                  f"({shown}): their mean counts",))  # fmt: skip
-
-
-def distrusted(kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Per-signal outcomes to leave out of the headline, with the reason: a kind that they rest on has a precision
-    whose lower bound is under one half, or no labels at all (METHODS 2). `kinds` as `signals.evaluate` gives them."""
-    out: dict[str, str] = {}
-    for kind, outcomes in JUDGES.items():
-        row = kinds.get(kind)
-        precision = row["precision"] if row is not None else None
-        if precision is None:
-            why = f"no labelled turn was found to be a {kind}"
-        elif precision.low is None or precision.low < 0.5:
-            shown = "unknown" if precision.low is None else f"{precision.low:.2f}"
-            why = f"the precision of {kind} may be as low as {shown}"
-        else:
-            continue
-        for outcome in outcomes:
-            out[outcome] = f"{out[outcome]}; {why}" if outcome in out else why
-    return out

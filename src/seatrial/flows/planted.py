@@ -16,7 +16,9 @@ import polars as pl
 from seatrial import scoring
 from seatrial.examples import fleet, habits, sentences, truth, worker, workspace
 from seatrial.examples.truth import Truth
+from seatrial.flows import voices
 from seatrial.records import OUTCOMES
+from seatrial.scoring.heading import MEAN
 from seatrial.stats import cluster_se
 
 SEED = 1_000_000
@@ -51,18 +53,20 @@ PROBE = 6
 
 def made_by() -> dict[str, str]:
     """Versions of everything that the truth depends on (METHODS 0.6)."""
-    return {"workspace": workspace.VERSION, "agents": worker.VERSION, "truth": truth.VERSION}
+    unheard = ", ".join(voices.shipped().silent)
+    return {"workspace": workspace.VERSION, "agents": worker.VERSION, "truth": truth.VERSION, "unheard": unheard}
 
 
 def outcome_row(true: Truth) -> dict[str, float | None]:
-    """The five outcomes of one session from true labels, and its success."""
-    scored = scoring.score(true.trace, true.signals, true.episodes, scoring.UNIT, calls=true.calls)
-    return {**scored.signals, SUCCESS: true.success}
+    """The five outcomes of one session from true labels, the mean that heads a report, and its success."""
+    silent = voices.shipped().silent
+    scored = scoring.score(true.trace, true.signals, true.episodes, scoring.UNIT, calls=true.calls, silent=silent)
+    return {**scored.signals, MEAN: scored.mean, SUCCESS: true.success}
 
 
 def outcome_table(rows: Sequence[dict[str, float | None]]) -> pl.DataFrame:
     """Outcomes of sessions, with the headline that `rank` would choose from them (METHODS 2)."""
-    names = (*OUTCOMES, SUCCESS)
+    names = (*OUTCOMES, MEAN, SUCCESS)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64))
     name, values = scoring.headline(frame)
     return frame.with_columns(values.alias(name))

@@ -15,7 +15,7 @@ from seatrial._version import __version__
 from seatrial.causal.prepare import refuse_all_excluded
 from seatrial.engine.choice import Engine, LocalEngine, engine_at
 from seatrial.errors import EvidenceError, UsageError
-from seatrial.flows import compliance, repeats
+from seatrial.flows import compliance, repeats, voices
 from seatrial.flows import labels as label_files
 from seatrial.flows import weights as fitted_weights
 from seatrial.flows.counting import call_counts
@@ -37,7 +37,8 @@ class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a ranking may be told. `outcome` is `auto`, `fitted` (the probability of success by the `fitted` weights, a
     labelled session's by the fit without its user) or a column of the outcomes table (METHODS 2);
     `baseline` is the policy that models are compared with; `user` names the one person behind all sessions
-    whose user is unknown; `where` keeps only rows whose column has that value."""
+    whose user is unknown; `where` keeps only rows whose column has that value; `every_kind` lets every kind of signal
+    count in a headline of signals, however imprecise (METHODS 2)."""
 
     outcome: str = "auto"
     weights: Weights = scoring.UNIT
@@ -50,6 +51,7 @@ class RankOptions(msgspec.Struct, frozen=True, kw_only=True):
     bootstrap_t: bool = False
     where: dict[str, str] = {}
     fitted: FittedWeights | None = None
+    every_kind: bool = False
 
 
 class RankRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,8 +113,9 @@ def rank_paths(
 
     With `store` None everything happens in a temporary store that is gone afterwards; with a store and no
     paths the store is ranked as it is. `labels` is a file of session labels, the true outcomes of a random part: the
-    prediction-powered estimate then heads the report (METHODS 3.4d). `turn_labels` is a file of labelled turns: a
-    kind of signal that is not precise on them is left out of the headline (METHODS 2). `engine` says where signals
+    prediction-powered estimate then heads the report (METHODS 3.4d). `turn_labels` is a file of labelled turns, which
+    say instead of the shipped measurements which kinds of signal are precise enough to head a report (METHODS 2);
+    `options.every_kind` lets all of them. `engine` says where signals
     are extracted and tool calls counted (`engine.choice.engine_at`); it changes no number.
 
     Raises:
@@ -141,12 +144,10 @@ def rank_paths(
                 workers=workers,
                 progress=progress,
             )
-        extract_store(opened, options.weights, engine=power, progress=progress)
+        heard = voices.chosen(turn_labels, every_kind=options.every_kind)
+        extract_store(opened, options.weights, silent=heard.silent, engine=power, progress=progress)
         known = label_files.read_told(labels) if labels is not None else None
-        doubted = label_files.distrusted(signals.evaluate(turn_labels).kinds) if turn_labels is not None else {}
-        ranking = rank_store(
-            opened, options, read, labels=known.table if known else None, without=doubted, engine=power
-        )
+        ranking = rank_store(opened, options, read, labels=known.table if known else None, heard=heard, engine=power)
         if known is not None and known.warnings:
             ranking = msgspec.structs.replace(ranking, warnings=(*known.warnings, *ranking.warnings))
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
@@ -158,14 +159,16 @@ def rank_store(
     read: intake.IngestResult | None = None,
     *,
     labels: pl.DataFrame | None = None,
-    without: Mapping[str, str] = {},
+    heard: voices.Voices | None = None,
     engine: Engine | None = None,
 ) -> Ranking:
     """Rank what a store holds; signals must be up to date (`extract_store`).
 
-    `labels` has session, label and probability; `without` names per-signal outcomes that the headline leaves out, with
-    the reason. `engine` reduces what is many, the tool calls, to counts (None: this process); it changes no number.
+    `labels` has session, label and probability; `heard` says which kinds of signal may head the report (None: those
+    that were measured to be precise), and the store must have been extracted with its `silent` ones.
+    `engine` reduces what is many, the tool calls, to counts (None: this process); it changes no number.
     """
+    heard = heard if heard is not None else voices.shipped()
     rows = store.table("outcomes").sort("session").collect()
     allowed, refused = permission(store, "rank").among(rows["session"].to_list())
     rows, dropped = _eligible(rows.filter(pl.col("session").is_in(allowed)) if refused else rows, options)
@@ -176,7 +179,7 @@ def rank_store(
             hint="a ranking needs sessions in which a model is named; 'seatrial ingest' shows what was read",
         )
     refuse_all_excluded(rows)
-    name, value = _headline(rows, options, without)
+    name, value = _headline(rows, options)
     keep = rows["session"].implode()
     ranking = causal.rank(
         rows,
@@ -192,19 +195,20 @@ def rank_store(
         draws=options.draws,
         by=options.by,
         weights="fitted" if options.weights.fitted else options.weights.name,
-        basis=_basis(store, rows, options),
+        basis=_basis(store, rows, options, heard),
         interval="bootstrap-t" if options.bootstrap_t else "jackknife",
     )
-    notes = (*(read.warnings if read is not None else ()), *compliance.warnings(rows))
+    notes = (*(read.warnings if read is not None else ()), *compliance.warnings(rows), *_doubtful(name, heard))
     return msgspec.structs.replace(
         ranking,
         warnings=(*notes, *ranking.warnings),
-        dropped=(*dropped, *_skipped(read), *_doubted(name, without), *ranking.dropped),
+        dropped=(*dropped, *_skipped(read), *_unheard(name, heard), *ranking.dropped),
         repeats=repeats.by_model(rows, options.level),
+        kinds=heard.kinds if name == SIGNALS_MEAN else (),
     )
 
 
-def _headline(rows: pl.DataFrame, options: RankOptions, without: Mapping[str, str]) -> tuple[str, pl.Series]:
+def _headline(rows: pl.DataFrame, options: RankOptions) -> tuple[str, pl.Series]:
     if options.outcome == "fitted":
         if options.fitted is None:
             raise UsageError(
@@ -212,7 +216,7 @@ def _headline(rows: pl.DataFrame, options: RankOptions, without: Mapping[str, st
             )
         return fitted_weights.FITTED, fitted_weights.success(options.fitted, rows)
     choice = SIGNALS_MEAN if options.outcome == "signals" else options.outcome
-    return scoring.headline(rows, choice, without=tuple(without))
+    return scoring.headline(rows, choice)
 
 
 def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, list[Dropped]]:
@@ -242,10 +246,22 @@ def _eligible(rows: pl.DataFrame, options: RankOptions) -> tuple[pl.DataFrame, l
     return rows, dropped
 
 
-def _doubted(headline: str, without: Mapping[str, str]) -> list[Dropped]:
+def _unheard(headline: str, heard: voices.Voices) -> list[Dropped]:
+    """Kinds of signal that the headline does not hear, and the outcomes that cannot do without them."""
     if headline != SIGNALS_MEAN:
         return []
-    return [Dropped(what=f"signal {name} in the headline", n=1, why=why) for name, why in sorted(without.items())]
+    silent = heard.silent
+    kinds = [Dropped(what=f"{u.kind} in the headline", n=1, why=u.why) for u in heard.kinds if u.kind in silent]
+    barred = [
+        Dropped(what=f"{name} in the headline", n=1, why=f"it rests on {why}") for name, why in heard.barred.items()
+    ]
+    return [*kinds, *barred]
+
+
+def _doubtful(headline: str, heard: voices.Voices) -> list[str]:
+    """Said where a user chose to rank by an outcome that would not head the report by itself."""
+    why = heard.barred.get(headline)
+    return [] if why is None else [f"{headline} would not head a report by itself: it rests on {why}"]
 
 
 def _skipped(read: intake.IngestResult | None) -> list[Dropped]:
@@ -273,7 +289,7 @@ def _why_nothing(dropped: Sequence[Dropped], read: intake.IngestResult | None) -
     return ": " + "; ".join(parts) if parts else ""
 
 
-def _basis(store: Store, rows: pl.DataFrame, options: RankOptions) -> dict[str, Any]:
+def _basis(store: Store, rows: pl.DataFrame, options: RankOptions, heard: voices.Voices) -> dict[str, Any]:
     """What the numbers rest on (METHODS 3.11)."""
     start = rows["start"].drop_nulls()
     versions: Mapping[str, str] = signals.versions()
@@ -285,7 +301,7 @@ def _basis(store: Store, rows: pl.DataFrame, options: RankOptions) -> dict[str, 
         "harnesses": sorted(rows["agent"].drop_nulls().unique().to_list()),
         "detectors": dict(versions),
         "weights": {"name": options.weights.name, "fitted": options.weights.fitted},
-        "extraction": fingerprint(options.weights),
+        "extraction": fingerprint(options.weights, heard.silent),
         "seed": options.seed,
         "where": options.where,
     }

@@ -117,6 +117,21 @@ class RepeatRow(msgspec.Struct, frozen=True, kw_only=True):
     short: dict[str, int] = {}
 
 
+class KindUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a kind of signal counts in a headline that is made of signals, and why (METHODS 2).
+
+    `part` False: no outcome hears the kind anyway. `precision` is what is known of it, `n_labelled` how many true cases
+    it was measured with; None: nothing was found, or it was not measured.
+    """
+
+    kind: str
+    counts: bool
+    why: str
+    part: bool = True
+    precision: Estimate | None = None
+    n_labelled: int = 0
+
+
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of `rank` (``rank --json`` result)."""
 
@@ -137,3 +152,4 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     robustness: dict[str, Any] = {}
     repeats: tuple[RepeatRow, ...] = ()
+    kinds: tuple[KindUse, ...] = ()

@@ -36,7 +36,8 @@ class SessionScore(msgspec.Struct, frozen=True, kw_only=True):
     """One session's outcomes. Missing ones are None, with the reason in `why`.
 
     `score` is the count score (unbounded, never the headline). `signals` holds the five outcomes.
-    `counts` are kept signals by kind. `episodes` is the number of task episodes behind the means.
+    `counts` are kept signals by kind. `episodes` is the number of task episodes behind the means. `mean` is the mean
+    of those outcomes that may head a report, without the kinds of signal that may not.
     """
 
     session: str
@@ -45,3 +46,4 @@ class SessionScore(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     episodes: int
     why: dict[str, str] = {}
+    mean: float | None = None

@@ -226,6 +226,7 @@ OUTCOMES_TABLE = Table(
         _c("steerability", "float64"),
         _c("command_recovery", "float64"),
         _c("no_tool_hallucination", "float64"),
+        _c("signals_mean", "float64", "mean of the outcomes above that rest on kinds of signal that may head a report"),
         _c("score", "float64", "the count score; never the headline"),
         _c("n_confirmation", "int64"),
         _c("n_accept_implicit", "int64"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from seatrial.records import Check, Ranking
 from seatrial.report import chapters, numbers, words
-from seatrial.report.chapters import trust
+from seatrial.report.chapters import kinds, trust
 from seatrial.report.section import Section, Table
 from seatrial.report.text import clean, name
 
@@ -20,7 +20,7 @@ _SUMMARY = frozenset({"verdict", "models", "by", "dropped", "basis", ""})
 
 def ranking(r: Ranking, *, sections: Sequence[Section] = (), full: bool = False) -> str:
     """A ranking's summary: verdict, answer, task types, what was left out, basis. `full` adds every section."""
-    lines = [f"Outcome {_text(words.SIGNALS.get(r.outcome, r.outcome))}, weights: {_text(trust.weights(r))}.", ""]
+    lines = [f"Outcome {_text(kinds.outcome(r))}, weights: {_text(trust.weights(r))}.", ""]
     for section in chapters.ranking(r, sections):
         if section.only is None and (full or section.key in _SUMMARY):
             lines.extend(section_lines(section))

@@ -123,7 +123,7 @@ def _facts(r: Ranking) -> list[tuple[str, str]]:
     return [
         ("models", numbers.count(len(r.models))),
         ("sessions", numbers.count(sessions)),
-        ("outcome", clean(words.SIGNALS.get(r.outcome, r.outcome))),
+        ("outcome", clean(chapters.kinds.outcome(r))),
         ("effective clusters", numbers.effective(r.g_effective)),
         ("weights:", chapters.trust.weights(r)),
     ]

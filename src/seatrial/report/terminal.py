@@ -12,7 +12,7 @@ from rich.text import Text
 
 from seatrial.records import Check, Design, ModelRow, Power, Ranking
 from seatrial.report import chapters, numbers, svg, words
-from seatrial.report.chapters import answer, trust
+from seatrial.report.chapters import answer, kinds, trust
 from seatrial.report.plot import NARROWEST, WIDEST, Forest
 from seatrial.report.section import Panel, Section, Table
 from seatrial.report.text import ascii_only, clean, clip, name, width
@@ -183,7 +183,7 @@ def _models(r: Ranking, section: Section) -> RenderableType:
     return Block(
         *_heading(section.heading),
         *(_paragraph(text) for text in section.paragraphs),
-        Text(f"  outcome: {clean(words.SIGNALS.get(r.outcome, r.outcome))} | weights: {trust.weights(r)}", style="dim"),
+        Text(f"  outcome: {clean(kinds.outcome(r))} | weights: {trust.weights(r)}", style="dim"),
         Text(""),
         Padding(table, (0, 0, 0, 2)),
         *((_table(others, ""),) if others else ()),

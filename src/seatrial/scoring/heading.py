@@ -10,7 +10,7 @@ from seatrial.errors import EvidenceError, UsageError
 from seatrial.records import OUTCOMES
 
 MEAN = "signals_mean"
-"""The equal-weight mean of the five per-signal outcomes, over those that a session has."""
+"""The equal-weight mean of the per-signal outcomes, over those that a session has and that may head a report."""
 
 HEADLINES: tuple[str, ...] = ("outcome", *OUTCOMES, MEAN)
 """What `choice` may name besides ``auto``. The count score is never the headline: it grows with length."""
@@ -24,7 +24,8 @@ def headline(outcomes: pl.DataFrame, choice: str = "auto", *, without: Sequence[
 
     The user's choice; else the recorded reward or success; else the mean of the five signals. The
     prediction-powered estimate, which comes before the mean where labels exist, is a contrast's business and is
-    made from this column. `without` names signals that their accuracy bars from the mean.
+    made from this column. A column `signals_mean` is that mean, made with the kinds of signal that may head a report
+    (`score`'s `silent`); without it the mean is made here, over the outcomes not named in `without`.
 
     Raises:
         UsageError: a choice that is no outcome, or the count score.
@@ -40,7 +41,7 @@ def headline(outcomes: pl.DataFrame, choice: str = "auto", *, without: Sequence[
     if choice == "auto":
         recorded = outcomes["outcome"].count() if "outcome" in outcomes.columns else 0
         choice = "outcome" if recorded and recorded >= RECORDED_SHARE * outcomes.height else MEAN
-    if choice == MEAN:
+    if choice == MEAN and (MEAN not in outcomes.columns or without):
         parts = [name for name in OUTCOMES if name in outcomes.columns and name not in without]
         if not parts:
             raise EvidenceError("no signal outcome is left for the headline", hint="label some sessions, or choose one")

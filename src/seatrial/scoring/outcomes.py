@@ -6,7 +6,7 @@ step. Episodes in which the agent did nothing do not count. Outcomes are average
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from seatrial.errors import UsageError
@@ -23,6 +23,20 @@ _WHY_NONE = {
     "command_recovery": "the agent did nothing",
     "no_tool_hallucination": "the agent did nothing",
 }
+
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "confirmed_success": ("confirmation", "correction"),
+    "praise_over_complaint": ("praise", "complaint"),
+    "steerability": ("correction", "confirmation"),
+    "command_recovery": ("execution_error",),
+    "no_tool_hallucination": (),
+}
+"""Kinds without which an outcome would say something else. The other kinds that accept or reject may be missing
+from the first and third: they only refine them. A call to a tool that does not exist is a fact of the log."""
+
+VOICES = ("confirmation", "praise", "complaint", "correction", "explicit_feedback", "execution_error")
+"""Kinds that some outcome hears."""
 
 
 class Rules(NamedTuple):
@@ -42,11 +56,14 @@ def score(
     calls: Sequence[CallFact] | None = None,
     accept_implicit: bool = False,
     graded: bool = False,
+    silent: Collection[str] = (),
 ) -> SessionScore:
     """One session's count score and outcomes.
 
     `signals` may hold dropped ones: only those without `dropped_by` count. `calls` are the session's call facts
-    (None: a coarser intent, the tool's name, is used for command recovery).
+    (None: a coarser intent, the tool's name, is used for command recovery). Kinds in `silent` have no part in the
+    `mean`: their signals are not heard, and outcomes that cannot do without them are left out. The five outcomes and
+    the count score are as defined, with every kind.
 
     Raises:
         UsageError: a signal or episode of another session.
@@ -60,26 +77,35 @@ def score(
     counts: dict[str, int] = {str(kind): 0 for kind in SIGNAL_KINDS}
     for signal in kept:
         counts[signal.kind] += 1
-    rows = []
-    for episode in episodes:
-        if _worked(trace, episode):
-            rows.append(episode_outcomes(episode, kept, facts, rules))
-    outcomes: dict[str, float | None] = {}
-    why: dict[str, str] = {}
-    for name in OUTCOMES:
-        values = [row[name] for row in rows]
-        present = [v for v in values if v is not None]
-        outcomes[name] = sum(present) / len(present) if present else None
-        if not present:
-            why[name] = _WHY_NONE[name] if rows else "the agent did nothing"
+    worked = [episode for episode in episodes if _worked(trace, episode)]
+    outcomes = _averaged([episode_outcomes(episode, kept, facts, rules) for episode in worked])
+    why = {
+        name: _WHY_NONE[name] if worked else "the agent did nothing"
+        for name, value in outcomes.items()
+        if value is None
+    }
+    heard = [s for s in kept if s.kind not in silent]
+    same = len(heard) == len(kept)
+    voiced = outcomes if same else _averaged([episode_outcomes(e, heard, facts, rules) for e in worked])
     return SessionScore(
         session=trace.id,
         score=_count_score(counts, weights, accept_implicit),
         signals=outcomes,
         counts=counts,
-        episodes=len(rows),
+        episodes=len(worked),
         why=why,
+        mean=_mean([value for name, value in voiced.items() if not set(NEEDS[name]) & set(silent)]),
     )
+
+
+def _averaged(rows: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
+    """Each outcome's mean over the episodes that have it."""
+    return {name: _mean([row[name] for row in rows]) for name in OUTCOMES}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    present = [v for v in values if v is not None]
+    return sum(present) / len(present) if present else None
 
 
 def _count_score(counts: dict[str, int], weights: Weights, accept_implicit: bool) -> float:

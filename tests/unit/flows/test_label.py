@@ -9,10 +9,9 @@ import pytest
 
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows import label
-from seatrial.flows.labels import distrusted, read
+from seatrial.flows.labels import read
 from seatrial.records import Agent, Consent, Provenance, Step, ToolCall, Trace
 from seatrial.signals.accuracy import LabelledTurn, evaluate, read_labels
-from seatrial.stats import wilson
 from seatrial.store import Store, frames, session_row, set_consent, step_rows
 
 
@@ -118,13 +117,6 @@ def test_two_annotators_are_compared_on_what_both_answered() -> None:
     assert kappa.value == pytest.approx((8 / 9 - (5 * 6 + 4 * 3) / 81) / (1 - (5 * 6 + 4 * 3) / 81))
     with pytest.raises(EvidenceError):
         label.agreement(one, [])
-
-
-def test_an_imprecise_kind_takes_its_outcomes_out_of_the_headline() -> None:
-    sure = {"precision": wilson(95, 100)}
-    kinds = {"confirmation": sure, "praise": sure, "correction": sure, "complaint": {"precision": wilson(2, 5)}}
-    assert set(distrusted(kinds)) == {"praise_over_complaint"}
-    assert set(distrusted({**kinds, "correction": {"precision": None}})) == {"praise_over_complaint", "steerability"}
 
 
 def test_evaluation_tells_confusions_curves_and_models() -> None:

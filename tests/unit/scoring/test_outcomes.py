@@ -188,3 +188,32 @@ def test_the_headline_refuses_nonsense() -> None:
 
 def test_rules_default_to_methods() -> None:
     assert Rules() == Rules(accept_implicit=False, graded=False)
+
+
+def test_a_silent_kind_is_not_heard_in_the_mean_but_stays_in_the_outcomes() -> None:
+    said = (signal("confirmation", 2), signal("complaint", 4))
+    loud, quiet = score(*said), score(*said, silent=("complaint",))
+    assert quiet.signals == loud.signals
+    assert quiet.counts == loud.counts
+    assert quiet.score == loud.score
+    # Confirmed success, praise over complaint, steerability, recovery, no invented tool.
+    assert loud.mean == pytest.approx((0 + 0 + 1 + 1 + 1) / 5)
+    assert quiet.mean == pytest.approx((1 + 1 + 1 + 1) / 4)
+    assert quiet.mean == score(said[0], silent=("complaint",)).mean
+
+
+def test_an_outcome_that_rests_on_a_silent_kind_leaves_the_mean() -> None:
+    said = (signal("confirmation", 2), signal("correction", 4))
+    assert score(*said).mean == pytest.approx((0 + 0 + 1 + 1) / 4)
+    assert score(*said, silent=("correction",)).mean == pytest.approx((1 + 1) / 2)
+    assert score(*said, silent=("execution_error",)).mean == pytest.approx((0 + 0 + 1) / 3)
+    rating = signal("explicit_feedback", 4, value=0.0)
+    assert score(said[0], rating).mean == pytest.approx((0 + 1 + 1 + 1) / 4)
+    assert score(said[0], rating, silent=("explicit_feedback",)).mean == 1
+
+
+def test_the_headline_is_the_mean_that_was_stored() -> None:
+    stored = table(outcome=[None, None]).with_columns(signals_mean=pl.Series([0.25, None], dtype=pl.Float64))
+    name, values = scoring.headline(stored)
+    assert (name, values.to_list()) == ("signals_mean", [0.25, None])
+    assert scoring.headline(stored, without=OUTCOMES[1:])[1].to_list() == [None, 1.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatrial.records import Ranking
-from seatrial.report.chapters import answer, measures, repeats, robust, signals, trust, types
+from seatrial.report.chapters import answer, kinds, measures, repeats, robust, signals, trust, types
 from seatrial.report.section import Section
 
 
@@ -20,6 +20,7 @@ def ranking(r: Ranking, sections: Sequence[Section] = ()) -> tuple[Section, ...]
             repeats.repeats(r),
             measures.dimensions(r),
             signals.signals(r),
+            kinds.kinds(r),
             types.by_type(r),
             trust.null(r),
             trust.power(r),

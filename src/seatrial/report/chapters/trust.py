@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seatrial.records import ModelRow, NullDistribution, Ranking
 from seatrial.report import numbers, words
-from seatrial.report.chapters import answer
+from seatrial.report.chapters import answer, kinds
 from seatrial.report.chapters.measures import MODEL
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
@@ -257,7 +257,7 @@ _BASIS: dict[str, str] = {
 def basis(r: Ranking) -> Section:
     """What the numbers rest on (METHODS 3.11)."""
     rows: list[tuple[str | None, ...]] = [
-        ("Outcome", clean(words.SIGNALS.get(r.outcome, r.outcome))),
+        ("Outcome", clean(kinds.outcome(r))),
         ("Baseline", words.baseline(r)),
         ("Estimator", clean(r.estimator)),
         ("Weights", clean(weights(r))),
