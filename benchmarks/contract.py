@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _ROWS: list[dict[str, Any]] = []
+_MORE: dict[str, Any] = {}
 
 
 def row(what: str, value: float | None = None, unit: str = "", *, peer: bool = False, missing: str | None = None,
@@ -25,6 +26,11 @@ def row(what: str, value: float | None = None, unit: str = "", *, peer: bool = F
                   "note": note})  # fmt: skip
 
 
+def also(name: str, value: Any) -> None:
+    """Put something else of this script's into its object."""
+    _MORE[name] = value
+
+
 @contextlib.contextmanager
 def told(name: str) -> Iterator[bool]:
     """Take `--quick` and `--json` off the command line; gives whether to be quick."""
@@ -33,7 +39,7 @@ def told(name: str) -> Iterator[bool]:
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         yield quick
     if as_json:
-        print(json.dumps({"benchmark": name, "quick": quick, "rows": _ROWS}))
+        print(json.dumps({"benchmark": name, "quick": quick, "rows": _ROWS, **_MORE}))
 
 
 def installed(module: str) -> bool:

@@ -1,6 +1,8 @@
 """Do signals order systems as their true reward does? On benchmark runs whose reward a program decided (METHODS 2).
 
-    python benchmarks/criterion_validity.py DATA
+    python benchmarks/criterion_validity.py [DATA] [--quick] [--json]
+
+DATA is SEATRIAL_DATA unless given; there is one size.
 
 Reports the AUC of every signal and of the count score for the reward, the order of the systems by signals alone and
 with prediction-powered estimates on a random quarter of the rewards, beside the true order, and escalations against
@@ -9,11 +11,13 @@ the transfers that the logs hold.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import polars as pl
 
+from contract import row, told
 from seatrial import ingest, scoring, signals
 from seatrial.flows import criterion
 from seatrial.flows.extract import extract_traces, fingerprint
@@ -46,13 +50,14 @@ def escalations(traces: list[Trace], tool: str = "transfer_to_human_agents") -> 
 
 def main() -> None:
     """Print the tables."""
-    data = Path(sys.argv[1])
+    data = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ["SEATRIAL_DATA"])
     for name, traces in runs(data).items():
         table = outcomes(traces)
         print(f"\n{name}: {table.height} runs, {escalations(traces)}")
-        for row in criterion.aucs(table):
-            value = "-" if row.auc is None else f"{row.auc:.2f}"
-            print(f"  {row.signal:24} AUC {value}  on {row.n} runs")
+        for found in criterion.aucs(table):
+            value = "-" if found.auc is None else f"{found.auc:.2f}"
+            row(f"{name}: AUC of {found.signal} for the reward", found.auc, "AUC", note=f"{found.n} runs")
+            print(f"  {found.signal:24} AUC {value}  on {found.n} runs")
         systems = criterion.orders(table, seed=0)
         for system in systems:
             both = [
@@ -69,4 +74,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told("criterion_validity"):
+        main()

@@ -1,6 +1,6 @@
 """How long grading takes: 10,000 attempts of 50 steps, every check, a reference to match; and the runner's own cost.
 
-python benchmarks/grading.py [ATTEMPTS] [STEPS]
+python benchmarks/grading.py [ATTEMPTS] [STEPS] [--quick] [--json]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from contract import row, told
 from seatrial import grading
 from seatrial.flows.run import RunOptions, run_suite
 from seatrial.records import Agent, AgentTurn, Provenance, Step, Task, ToolCall, ToolResult, Trace
@@ -65,9 +66,9 @@ class Nothing:
         return AgentTurn(text="All done.")
 
 
-def main() -> None:
+def main(quick: bool) -> None:
     """Print what was measured."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 500 if quick else 10_000
     steps = int(sys.argv[2]) if len(sys.argv) > 2 else 50
     traces = [attempt(i, steps) for i in range(min(n, 500))]
     grading.grade(TASK, grading.of_trace(traces[0], final={"n": 1}))
@@ -77,15 +78,18 @@ def main() -> None:
     )
     spent, used = time.perf_counter() - began, time.process_time() - used
     print(f"graded {n:,} attempts of {steps} steps: {spent:.1f} s, {used:.1f} s of processor ({verdicts:,} verdicts)")
+    row(f"grade an attempt of {steps} steps, every check", 1000 * used / n, "CPU ms")
     tasks = tuple(Task(id=f"t{i}", input="go", check_final=TASK.check_final[:1]) for i in range(100))  # type: ignore[index]
     with tempfile.TemporaryDirectory() as folder:
         wall, cpu = time.perf_counter(), time.process_time()
         run_suite(Suite("s", tasks), agent=Nothing(), store=Path(folder) / "s", options=RunOptions(k=10))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    row("run an attempt of an agent that does nothing (1,000)", cpu, "CPU ms")
     print(
         f"ran 1,000 attempts of an agent that does nothing: {wall:.2f} ms each by the clock, {cpu:.2f} ms of processor"
     )
 
 
 if __name__ == "__main__":
-    main()
+    with told("grading") as small:
+        main(small)

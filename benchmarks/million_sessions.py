@@ -1,6 +1,6 @@
 """Pages of the web application over a store of many sessions: time, processor time and memory.
 
-    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--json]
+    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--quick] [--json]
 
 Puts synthetic rows straight into the tables (sessions, outcomes, signals; a few hundred real traces stand behind
 them), ranks a small store of the same models and keeps that result in the large one, then asks the application for
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import resource
 import tempfile
 import time
@@ -214,11 +213,12 @@ def loads(store: Store, n: int) -> Iterator[Load]:
                        size=len(answer.content))  # fmt: skip
 
 
-def main() -> None:
+def main(quick: bool) -> None:
+    from contract import also, row
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sessions", type=int, default=1_000_000)
+    parser.add_argument("--sessions", type=int, default=20_000 if quick else 1_000_000)
     parser.add_argument("--store", type=Path)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = given.store or Path(folder) / "store"
@@ -231,9 +231,16 @@ def main() -> None:
         made = f"made in {time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s of processor)"
         found = list(loads(store, given.sessions))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    if given.json:
-        print(json.dumps({"loads": msgspec.to_builtins(found), "peak_mib": peak}))
-        return
+    also("loads", msgspec.to_builtins(found))
+    also("peak_mib", peak)
+    for one in found:
+        row(
+            f"page {one.page}, second answer",
+            1000 * one.second_cpu_s,
+            "CPU ms",
+            note=f"first {1000 * one.first_cpu_s:.0f}",
+        )
+    row("memory of the process", peak, "MiB", note=f"{given.sessions:,} sessions")
     print(f"{given.sessions:,} sessions, {made}; peak {peak:,.0f} MiB")
     print(f"{'page':<14}{'first s':>9}{'cpu':>8}{'second s':>10}{'cpu':>8}{'bytes':>11}")
     for one in found:
@@ -242,4 +249,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from contract import told
+
+    with told("million_sessions") as small:
+        main(small)

@@ -1,6 +1,7 @@
 """How fast is the randomisation test, and does it agree with shuffling labels?
 
     python benchmarks/randomisation.py [--sessions 1000000] [--models 20] [--strata 200] [--draws 10000]
+        [--quick] [--json]
 
 In one run, on one data set: NumPy label shuffling (per stratum, effects of all models and their CR1 errors from cell
 sums), then hypergeometric draws compiled and in NumPy, then compiled row permutation (continuous outcome; users as
@@ -20,6 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from contract import installed, row, told
 from seatrial.stats import (
     RandomisationTest,
     cluster_permutation,
@@ -63,8 +65,25 @@ def shuffle_labels(s: np.ndarray, k: np.ndarray, y: np.ndarray, models: int, dra
     return out
 
 
+def by_scipy(k: np.ndarray, y: np.ndarray, draws: int) -> float | None:
+    """Processor seconds of scipy's permutation_test, one model against the rest, no strata; None: not installed."""
+    if not installed("scipy"):
+        return None
+    from scipy import stats
+
+    one, rest = y[k == 0].astype(float), y[k != 0].astype(float)
+
+    def gap(a: np.ndarray, b: np.ndarray, axis: int = -1) -> np.ndarray:
+        return np.asarray(a.mean(axis=axis) - b.mean(axis=axis))
+
+    began = time.process_time()
+    stats.permutation_test((one, rest), gap, vectorized=True, n_resamples=draws, batch=1, rng=np.random.default_rng(0))
+    return time.process_time() - began
+
+
 def report(name: str, draws: int, wall: float, processor: float, base: float | None = None) -> None:
     ratio = f"{base / (processor / draws):9.0f}x" if base else " " * 10
+    row(f"{name} ({draws:,} draws)", 1e3 * processor / draws, "CPU ms/draw")
     print(f"{name:44s} {draws:7d} {wall:8.2f} {processor:8.2f} {1e3 * processor / draws:11.4f} {ratio}")
 
 
@@ -85,11 +104,18 @@ def report_rows(s: np.ndarray, k: np.ndarray, y: np.ndarray, q: np.ndarray) -> N
         report(f"{name}, {y.size} sessions", 999, wall, processor)
 
 
-def main() -> int:
+def main(quick: bool) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("sessions", 1_000_000), ("models", 20), ("strata", 200), ("draws", 10_000)):
+    for name, default in (
+        ("sessions", 100_000 if quick else 1_000_000),
+        ("models", 20),
+        ("strata", 200),
+        ("draws", 10_000),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--shuffles", type=int, default=60, help="draws of the plain way, which is slow")
+    parser.add_argument(
+        "--shuffles", type=int, default=20 if quick else 60, help="draws of the plain way, which is slow"
+    )
     parser.add_argument(
         "--rows", action="store_true", help="also row and cluster permutation: 999 draws on a tenth of the sessions"
     )
@@ -116,6 +142,14 @@ def main() -> int:
     plain, wall_p, cpu_p = timed(lambda: table_draws(table, [0, 1], baseline=q, draws=size.draws, engine="numpy"))
     report("hypergeometric draws, NumPy", size.draws, wall_p, cpu_p, base)
 
+    few = 10
+    theirs = by_scipy(k, y, few)
+    name = "scipy permutation_test, one model, no strata"
+    if theirs is None:
+        row(name, peer=True, missing="scipy is not installed")
+    else:
+        print(f"{name:44s} {few:7d} {'':8s} {theirs:8.2f} {1e3 * theirs / few:11.4f}")
+        row(name, 1e3 * theirs / few, "CPU ms/draw", peer=True, times=(theirs / few) / (cpu_c / size.draws))
     if size.rows:
         report_rows(s[: size.sessions // 10], k[: size.sessions // 10], y[: size.sessions // 10], q)
 
@@ -135,6 +169,7 @@ def main() -> int:
         "same answer within Monte Carlo error": gap < 5 and rough < 5 and spread < 0.1,
     }
     for name, kept in limits.items():
+        row(name, float(kept), "kept")
         print(f"{'ok    ' if kept else 'MISSED'} {name}")
     return 0 if all(limits.values()) else 1
 
@@ -142,4 +177,6 @@ def main() -> int:
 if __name__ == "__main__":
     # Numba looks for the module `coverage`; this folder has a script of that name, which must not be found.
     sys.path.pop(0)
-    sys.exit(main())
+    with told("randomisation") as small:
+        status = main(small)
+    sys.exit(status)

@@ -1,6 +1,6 @@
 """Time to rank a million sessions of 20 models in 200 strata, with and without the randomisation test.
 
-Usage: python benchmarks/ranking_speed.py [SESSIONS]  (default 1,000,000)
+Usage: python benchmarks/ranking_speed.py [SESSIONS] [--quick] [--json]  (default 1,000,000)
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 import numpy as np
 import polars as pl
 
+from contract import row, told
 from seatrial.causal import randomise, ranking
 
 MODELS, USERS = 20, 78_000
@@ -43,8 +44,8 @@ def table(n: int, design: str) -> pl.DataFrame:
     return frame
 
 
-def main() -> None:
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+def main(quick: bool) -> None:
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000 if quick else 1_000_000
     print(f"{n} sessions, {MODELS} models, 200 strata; seconds of wall clock and of CPU")
     test = randomise.run
     for design in ("session", "user", "assigned"):
@@ -53,6 +54,7 @@ def main() -> None:
         start, cpu = time.perf_counter(), time.process_time()
         ranking.rank(frame, outcome="outcome", by=())
         wall, used = time.perf_counter() - start, time.process_time() - cpu
+        row(f"rank {n:,} sessions, {design}, without the test", used, "CPU s")
         print(f"{design:9s} without the test: {wall:6.2f} s, CPU {used:6.2f} s", flush=True)
         ranking.randomise.run = test  # type: ignore[assignment]
         if design == "session":
@@ -60,8 +62,10 @@ def main() -> None:
                 start, cpu = time.perf_counter(), time.process_time()
                 ranking.rank(frame, outcome="outcome", by=(), draws=10_000)
                 wall, used = time.perf_counter() - start, time.process_time() - cpu
+                row(f"rank {n:,} sessions, {design}, {again}", used, "CPU s")
                 print(f"{design:9s} {again}: {wall:6.2f} s, CPU {used:6.2f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    with told("ranking_speed") as small:
+        main(small)

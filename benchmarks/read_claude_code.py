@@ -1,6 +1,6 @@
 """How fast Claude Code sessions are read, per core, beside plain JSON loops over the same lines.
 
-    python benchmarks/read_claude_code.py [--megabytes 400] [--rounds 3]
+    python benchmarks/read_claude_code.py [--megabytes 400] [--rounds 3] [--quick] [--json]
 
 Real sessions (SEATRIAL_DATA) are replicated with fresh ids into a temporary folder. Each reader runs in a
 process of its own on one core; speed is megabytes (10^6 bytes) per second of processor time, best of the
@@ -23,6 +23,8 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+
+from contract import row, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -109,10 +111,10 @@ def measure(name: str, folder: Path) -> dict[str, float]:
     return out
 
 
-def main() -> None:
+def main(quick: bool) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=400)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=int, default=40 if quick else 400)
+    parser.add_argument("--rounds", type=int, default=1 if quick else 3)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -140,8 +142,13 @@ def main() -> None:
         print(
             f"{'reader':<14}{'MB/s per core':>14}{'MB/s wall':>11}{'peak RSS MB':>13}{'beyond start':>14}{'x json':>8}"
         )
+        if "orjson loop" not in names:
+            row("orjson loop", peer=True, missing="orjson is not installed")
         for name in names:
             got = best[name]
+            speed = size / 1e6 / got["seconds"]
+            times, note = best["seatrial"]["seconds"] / got["seconds"], f"peak {got['peak'] / 1024:.0f} MB"
+            row(name, speed, "MB/s per core", peer=name != "seatrial", times=times, note=note)
             print(
                 f"{name:<14}{size / 1e6 / got['seconds']:>14.0f}{size / 1e6 / got['wall']:>11.0f}"
                 f"{got['peak'] / 1024:>13.0f}{(got['peak'] - got['before']) / 1024:>14.0f}"
@@ -150,4 +157,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told("read_claude_code") as small:
+        main(small)

@@ -1,6 +1,6 @@
 """Readers of agents' logs side by side, on the same files in one run: speed, memory, traps failed.
 
-    python benchmarks/readers.py [--megabytes 20] [--rounds 2] [--write] [--environments DIR]
+    python benchmarks/readers.py [--megabytes 20] [--rounds 2] [--write] [--environments DIR] [--quick] [--json]
 
 Other readers are installed from the package index, each into an environment of its own that is thrown away (or kept
 in DIR); one that cannot be installed is left out with the reason. Each reads the same real Claude Code sessions
@@ -24,6 +24,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from contract import row as tell
+from contract import told
 from seatrial._version import __version__
 from seatrial.errors import SeatrialError
 from seatrial.flows import readers
@@ -188,10 +190,10 @@ def _traps(rows: list[Row]) -> list[str]:
     return lines
 
 
-def main() -> None:
+def main(quick: bool) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--megabytes", type=int, default=5 if quick else 20)
+    parser.add_argument("--rounds", type=int, default=1 if quick else 2)
     parser.add_argument("--write", action="store_true", help="write docs/reference/reader-benchmarks.md")
     parser.add_argument("--environments", type=Path, help="keep the peers' environments here")
     options = parser.parse_args()
@@ -204,6 +206,11 @@ def main() -> None:
         for peer in PEER_READERS:
             row = measure(peer, environments, listing, size, options.rounds)
             rows.append(row)
+            failed, own = sum(v.verdict == "failed" for v in row.verdicts), rows[0].megabytes_per_second
+            times = row.megabytes_per_second / own if own and row.megabytes_per_second else None
+            note = f"{failed} of {len(row.verdicts)} traps failed, peak {row.peak_mb or 0:.0f} MB"
+            tell(f"{row.name} {row.version}".strip(), row.megabytes_per_second, "MB/s per core",
+                 peer=row.name != "seatrial", missing=row.missing, times=times, note=note)  # fmt: skip
             print(f"{row.name}: {row.missing or f'{row.megabytes_per_second:.1f} MB/s'}", file=sys.stderr)
             for verdict in row.verdicts:
                 if verdict.verdict != "passed":
@@ -217,4 +224,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with told("readers") as small:
+        main(small)

@@ -1,6 +1,6 @@
 """How long scorecards take: a results table of 100,000 runs against a plain loop, and audits of attempts of 50 steps.
 
-python benchmarks/scorecard.py [RUNS] [ATTEMPTS]
+python benchmarks/scorecard.py [RUNS] [ATTEMPTS] [--quick] [--json]
 
 The plain loop does what both can: completion and reproducibility as a mean over tasks, without interval, reason or
 evidence. Where inspect_ai is installed, its own reducer of epochs does completion on the same outcomes.
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from contract import row, told
 from seatrial.dimensions.audit import Audit
 from seatrial.dimensions.audit_record import sealed
 from seatrial.dimensions.card import scorecard
@@ -89,6 +90,7 @@ def timed(what: str, work: Callable[[], T], per: int) -> T:
     began = time.process_time()
     found = work()
     took = time.process_time() - began
+    row(what, per / took, "runs/CPU s", peer=what.startswith(("plain", "inspect")) and found is not None)
     print(f"{what:<58} {took:8.2f} s {per / took:12,.0f} runs/s")
     return found
 
@@ -107,6 +109,7 @@ def main(runs: int, attempts: int) -> None:
     inspected = timed("inspect_ai's mean over epochs (completion alone)", lambda: inspect_reducer(rows), runs)
     if inspected is None:
         print("  (inspect_ai is not installed)")
+        row("inspect_ai", peer=True, missing="inspect_ai is not installed")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.csv"
         file.write_text("task,trial,passed\n" + "".join(f"{t},{n},{y}\n" for t, n, y in rows), encoding="utf-8")
@@ -119,4 +122,8 @@ def main(runs: int, attempts: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000, int(sys.argv[2]) if len(sys.argv) > 2 else 1_000)
+    with told("scorecard") as small:
+        main(
+            int(sys.argv[1]) if len(sys.argv) > 1 else 10_000 if small else 100_000,
+            int(sys.argv[2]) if len(sys.argv) > 2 else 200 if small else 1_000,
+        )

@@ -1,6 +1,6 @@
 """How far seven dimensions are independent: the worked agents in the worked domains, and the table of correlations.
 
-python benchmarks/scorecard_independence.py [K]
+python benchmarks/scorecard_independence.py [K] [--quick] [--json]
 
 Six agents, from clean to careless, try every task of three domains K times (default 4). Correlations are over all pairs
 of an agent and a task that have both dimensions.
@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from contract import row, told
 from seatrial.dimensions.card import correlations
 from seatrial.examples import domains
 from seatrial.examples.clerk import HABITS
@@ -37,6 +38,8 @@ def main(k: int) -> None:
             print(f"{card.agent:<22}" + "".join("    -" if v is None else f"{v:5.2f}" for v in values), flush=True)
         cards += found
     table = correlations([c.dimensions for c in cards])
+    for pair, r in table.items():
+        row(f"correlation {pair}", r, "r")
     print(" " * 4 + "".join(f"{d:>7}" for d in DIMENSIONS))
     for a in DIMENSIONS:
         cells = [1.0 if a == b else table.get(f"{a}~{b}", table.get(f"{b}~{a}")) for b in DIMENSIONS]
@@ -44,4 +47,5 @@ def main(k: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
+    with told("scorecard_independence") as small:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1 if small else 4)
