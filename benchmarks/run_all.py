@@ -66,7 +66,7 @@ ALL = (
     Benchmark("intervals", "intervals beside statsmodels, tea-tasting and scipy, same sessions", "Statistics"),
     Benchmark("interval_coverage", "coverage of the default intervals over designs", "Statistics"),
     Benchmark("validity", "coverage, type I error and power of every estimator, with peers", "Statistics",
-              page="../validity-grid.md"),
+              page="../validity-grid.md", arguments=("--runs", "200")),
     Benchmark("ranking_speed", "a ranking of a million sessions", "Growth"),
     Benchmark("growth", "rank with sessions, models, strata and draws: time and memory", "Growth"),
     Benchmark("ten_million", "ten million steps extracted and ranked", "Growth", told=False,

@@ -9,9 +9,9 @@ OPENING = """# Benchmarks
 
 Made by `benchmarks/run_all.py --write`. Every number comes from a script in `benchmarks/` that anybody can run again;
 peers are measured in the same run, on the same data and the same machine. Seconds are processor seconds unless said
-otherwise, which compare where a machine is shared with other work; *times ours* is a peer's time over ours (or its speed
-over ours, where the unit is a speed). A quick size shows that a benchmark works and roughly what it says; full sizes are
-marked. A peer that is not installed is named.
+otherwise, which compare where a machine is shared with other work; *times ours* is a peer's time over ours (or its
+speed over ours, where the unit is a speed). A quick size shows that a benchmark works and roughly what it says; the
+table tells which ones ran in full. A peer that is not installed is named.
 
 ```text
 python benchmarks/run_all.py --list                          # what there is
@@ -41,7 +41,7 @@ def _machine(results: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{p} {v}" if v else f"{p} not installed" for p, v in last["versions"].items())
     return [
         f"Machine: {last['processor']}, {last['cores']} cores, {last['memory_gib']} GiB, {last['system']}, Python "
-        f"{last['python']}; load of the machine when they began {min(loads):.0f} to {max(loads):.0f}. Versions: {versions}."
+        f"{last['python']}; its load when a benchmark began: {min(loads):.0f} to {max(loads):.0f}. Versions: {versions}."
     ]
 
 
@@ -68,12 +68,9 @@ def _one(name: str, what: str, page: str | None, found: dict[str, Any] | None, f
     if name == "validity":
         return [*lines, *_validity(found["rows"]), ""]
     if found["text"]:
-        shown = found["text"] if found["text"].lstrip().startswith("|") else ""
-        return [
-            *lines,
-            *([shown] if shown else ["```text", *[x[:118] for x in found["text"].splitlines()[-60:]], "```"]),
-            "",
-        ]
+        printed = [x[:118] for x in found["text"].splitlines()[-60:]]
+        table = any(x.startswith("|") for x in printed)
+        return [*lines, *(printed if table else ["```text", *printed, "```"]), ""]
     return [*lines, *_rows(found["rows"]), ""]
 
 
@@ -81,10 +78,8 @@ def _rows(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return ["It said nothing."]
     compared = any(r["times"] is not None for r in rows)
-    lines = [
-        "| | value | unit |" + (" times ours |" if compared else "") + " |",
-        "|---|---|---|" + "---|" * (1 + compared),
-    ]
+    extra = " times ours |" if compared else ""
+    lines = [f"| | value | unit |{extra} |", "|---|---|---|" + "---|" * (1 + compared)]
     for r in rows[:ROWS_SHOWN]:
         what = f"{r['what']} (peer)" if r["peer"] else r["what"]
         if r["missing"]:
