@@ -40,8 +40,9 @@ def _machine(results: dict[str, Any]) -> list[str]:
     loads = [r["machine"]["load"] for r in results.values()]
     versions = ", ".join(f"{p} {v}" if v else f"{p} not installed" for p, v in last["versions"].items())
     return [
-        f"Machine: {last['processor']}, {last['cores']} cores, {last['memory_gib']} GiB, {last['system']}, Python "
-        f"{last['python']}; its load when a benchmark began: {min(loads):.0f} to {max(loads):.0f}. Versions: {versions}."
+        f"Machine: {last['processor']}, {last['cores']} cores, {last['memory_gib']} GiB, {last['system']}, "
+        f"Python {last['python']}; load at the start of a benchmark {min(loads):.0f} to {max(loads):.0f}. "
+        f"Versions: {versions}."
     ]
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -103,7 +104,8 @@ def installed(module: str) -> bool:
 
 
 def run(cell: Cell, runs: int, seed: int = 1) -> list[Rates]:
-    """Rates of every method of a cell."""
+    """Rates of every method of a cell. Cells have seeds of their own: luck in one is no luck in another."""
+    own = zlib.crc32(f"{cell.table}|{cell.design}".encode())
     n = max(4, round(runs * cell.times))
     absent = {m.name: f"{m.needs} is not installed" for m in cell.methods if m.needs and not installed(m.needs)}
     said: dict[tuple[str, bool], list[Reply | None]] = {}
@@ -111,7 +113,7 @@ def run(cell: Cell, runs: int, seed: int = 1) -> list[Rates]:
     kinds = (True, False) if cell.without else (True,)
     for effect in kinds:
         for r in range(n):
-            sample, truth = cell.draw(np.random.default_rng([seed, int(effect), r]), effect)
+            sample, truth = cell.draw(np.random.default_rng([seed, own, int(effect), r]), effect)
             for m in cell.methods:
                 if m.name in absent or r >= max(4, round(n * m.share)):
                     continue

@@ -194,7 +194,7 @@ def looking(name: str, *, users: int, each: float, sd: float, mean: float = 0.0,
         Method("Bonferroni over the looks", _bonferroni, foil=True),
         Method("tea-tasting at every look", _tea, ours=False, needs="tea_tasting", share=0.1),
     )
-    return Cell(LOOKS, name, draw, methods, times=0.5)
+    return Cell(LOOKS, name, draw, methods, times=0.4)
 
 
 def cells() -> list[Cell]:

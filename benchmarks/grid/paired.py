@@ -108,14 +108,14 @@ def paired(name: str, *, tasks: int, repeats: int = 1, a: float = 2.0, b: float 
     methods = (
         Method("paired mean over tasks, t", _t),
         Method("sign-flip test over tasks", _flips, share=0.5),
-        Method("sign-flip interval", _inverted, share=0.3),
+        Method("sign-flip interval", _inverted, share=0.1),
         Method("exact McNemar of all pairs" + ("" if repeats == 1 else " (not for these)"), _mcnemar, foil=repeats > 1),
         Method("statsmodels mcnemar, exact, all pairs", _their_mcnemar, ours=False, needs="statsmodels", share=0.5),
         Method("scipy ttest_rel of all pairs", _ttest, ours=False),
-        Method("scipy wilcoxon of task means", _wilcoxon, ours=False),
-        Method("scipy permutation_test, samples", _permuted, ours=False, share=0.2),
+        Method("scipy wilcoxon of task means", _wilcoxon, ours=False, share=0.5),
+        Method("scipy permutation_test, samples", _permuted, ours=False, share=0.1),
     )
-    return Cell(PAIRED, name, draw, methods)
+    return Cell(PAIRED, name, draw, methods, times=3)
 
 
 def _contrast(d: np.ndarray, discordant: bool, truth: float) -> Reply | None:
@@ -140,7 +140,7 @@ def recovery(name: str, *, tasks: int, replays: int = 1, rescue: float, harm: fl
         Method("statsmodels mcnemar, exact, all pairs", _their_mcnemar, ours=False, needs="statsmodels"),
         Method("scipy ttest_rel of all pairs", _ttest, ours=False),
     )
-    return Cell(RECOVERY, name, draw, methods)
+    return Cell(RECOVERY, name, draw, methods, times=3)
 
 
 def interaction(name: str, *, tasks: int) -> Cell:
@@ -160,7 +160,7 @@ def interaction(name: str, *, tasks: int) -> Cell:
         Method("sign-flip test over tasks (default)", _flips, share=0.5),
         Method("scipy ttest_rel", _ttest, ours=False),
     )
-    return Cell(RECOVERY, name, draw, methods)
+    return Cell(RECOVERY, name, draw, methods, times=3)
 
 
 def bound(name: str, *, tasks: int, harm: float, replays: int = 1) -> Cell:
@@ -184,7 +184,7 @@ def bound(name: str, *, tasks: int, harm: float, replays: int = 1) -> Cell:
         Method("one-sided bound (width: the bound)", ours),
         Method("statsmodels proportion_confint, beta", theirs, ours=False, needs="statsmodels"),
     )
-    return Cell(HARM, name, draw, methods, times=2, without=False)
+    return Cell(HARM, name, draw, methods, times=5, without=False)
 
 
 def certificate(name: str, *, tasks: int, limit: float = 0.02) -> Cell:
@@ -207,7 +207,7 @@ def certificate(name: str, *, tasks: int, limit: float = 0.02) -> Cell:
         Method("certificate (coverage: limit kept; power: any certified)", ours),
         Method("threshold tuned on the same tasks", tuned, foil=True),
     )
-    return Cell(HARM, name, draw, methods, times=3, without=False)
+    return Cell(HARM, name, draw, methods, times=5, without=False)
 
 
 def cells() -> list[Cell]:
