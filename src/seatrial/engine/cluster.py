@@ -98,7 +98,11 @@ def _answers(address: str) -> None:
 
 def _init(address: str | None, workers: int | None) -> None:
     import ray
+    from ray._private import worker
 
+    # Ray tells of dead workers on standard output, where a command's answer belongs; we tell of them ourselves.
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *_, **__: None
     if address is None:
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     else:
