@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -24,15 +24,24 @@ from seatrial.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BATCH = 64
-"""Sessions per unit of work: small enough to bound memory, large enough to amortise a commit."""
+BATCH = 128
+"""Sessions per unit of work: small enough to bound memory, large enough to amortise what a unit costs."""
 
-
-COMMIT_EVERY = 128
+COMMIT_EVERY = 64
 """Batches per commit: what a stopped run may have to do again, and what is held in memory at most."""
 
 VERSION = "4"
 """Bumped when the same trace would give another outcome row for a reason outside signals and scoring."""
+
+
+class Stored(NamedTuple):
+    """A session and the blob of its trace; messages name it by the session."""
+
+    session: str
+    blob: str
+
+    def __str__(self) -> str:
+        return self.session
 
 
 def fingerprint(weights: Weights, silent: Sequence[str] | None = None) -> str:
@@ -66,8 +75,10 @@ def extract_store(
     sessions = store.table("sessions").select("session", "blob").collect()
     until = _observed_until(store)
     done = store.table("outcomes").filter(pl.col("extraction") == stamp).select("session", "blob").collect()
-    fresh = sessions.join(done, on=["session", "blob"], how="anti")["session"].to_list()
-    todo = sorted({*fresh, *_no_longer_censored(store, until)} & set(sessions["session"].to_list()))
+    fresh = sessions.join(done, on=["session", "blob"], how="anti")["session"]
+    again = pl.Series(_no_longer_censored(store, until), dtype=pl.String())
+    wanted = pl.concat([fresh, again]).unique()
+    todo = [Stored(*row) for row in sessions.filter(pl.col("session").is_in(wanted.implode())).iter_rows()]
     if not todo:
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
@@ -83,7 +94,7 @@ def extract_store(
             progress(finished, len(todo), "signals")
         if number % COMMIT_EVERY == 0 or finished == len(todo):
             whole = {name: pl.concat(frames) for name, frames in tables.items()}
-            store.commit(whole, replace_sessions=todo[committed:finished])
+            store.commit(whole, replace_sessions=[s.session for s in todo[committed:finished]])
             tables, committed = {}, finished
     return len(todo)
 
@@ -107,17 +118,16 @@ def _no_longer_censored(store: Store, until: float | None) -> list[str]:
 
 
 def _extract_ids(
-    path: str, weights: Weights, silent: Sequence[str], stamp: str, until: float | None, ids: Sequence[str]
+    path: str, weights: Weights, silent: Sequence[str], stamp: str, until: float | None, batch: Sequence[Stored]
 ) -> dict[str, pl.DataFrame]:
     store = reached(path)
-    blobs = store.blobs_of(ids)
     settings = signals.SignalSettings(observed_until=until)
     # Traces hold no cycles: looking for some among their many objects would cost more than reading them.
     collects = gc.isenabled()
     gc.disable()
     try:
-        traces = [store.trace_of(blobs[i]) for i in ids]
-        return extract_traces(traces, weights, stamp, blobs=blobs, settings=settings, silent=silent)
+        traces = [store.trace_of(stored.blob) for stored in batch]
+        return extract_traces(traces, weights, stamp, blobs=dict(batch), settings=settings, silent=silent)
     finally:
         if collects:
             gc.enable()
@@ -205,11 +215,13 @@ def unextracted(store: Store, weights: Weights, most: int = 20) -> list[Dropped]
 def arm_of(trace: Trace) -> tuple[str | None, list[str]]:
     """The model of the first agent turn (intention to treat, METHODS 3.1) and every model that spoke."""
     spoke: list[str] = []
+    last = None
     for step in trace.steps:
         if step.event_class == "agent" and not step.copied:
             model = step.model or trace.model
-            if model is not None and model not in spoke:
+            if model is not last and model is not None and model not in spoke:
                 spoke.append(model)
+            last = model
     if not spoke and not trace.steps and trace.model is not None:
         spoke.append(trace.model)
     return (spoke[0] if spoke else None), spoke

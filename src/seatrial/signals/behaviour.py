@@ -77,11 +77,17 @@ def retries(trace: Trace, turns: Sequence[Turn]) -> list[Signal]:
         words = frozenset(_WORD.findall(turn.step.text[:2000].casefold()))
         if turn.agent is not None and len(words) >= 4:
             for block, said in earlier[-5:]:
-                if block < turn.block and len(words & said) >= 0.9 * len(words | said):
+                if block < turn.block and _alike(words, said):
                     out.append(_said(trace, turn, "retry_request", 0.9, "the same request as before, after an answer"))
                     break
         earlier.append((turn.block, words))
     return out
+
+
+def _alike(words: frozenset[str], said: frozenset[str]) -> bool:
+    """Nine tenths of all their words in common; sets of sizes further apart cannot have that many."""
+    fewer, more = sorted((len(words), len(said)))
+    return fewer >= 0.9 * more and len(words & said) >= 0.9 * len(words | said)
 
 
 @lru_cache(maxsize=1024)
@@ -91,10 +97,14 @@ def _hands_over(tool: str) -> bool:
 
 def transfers(trace: Trace, calls: Sequence[CallFact], settings: SignalSettings) -> list[Signal]:
     """Tool calls that hand the session to a person."""
-    steps = {step.index: step for step in trace.steps}
     out = []
+    tools = {fact.tool for fact in calls}
+    handing = {tool for tool in tools if tool in settings.escalation_tools or _hands_over(tool)}
+    if not handing:
+        return []
+    steps = {step.index: step for step in trace.steps}
     for fact in calls:
-        if fact.tool in settings.escalation_tools or _hands_over(fact.tool):
+        if fact.tool in handing:
             step = steps[fact.step]
             out.append(
                 _signal(
@@ -122,7 +132,9 @@ def tier(model: str) -> tuple[str, int] | None:
 
 def upgrades(trace: Trace, turns: Sequence[Turn], unhappy: frozenset[int]) -> list[Signal]:
     """A higher tier of the same family answers a turn that repeats or corrects; `unhappy` are those turns' steps."""
-    out = []
+    out: list[Signal] = []
+    if not unhappy:
+        return out
     agents = [step for step in trace.steps if step.event_class == "agent" and step.model and not step.copied]
     for turn in turns:
         if turn.step.index not in unhappy or turn.agent is None or not turn.agent.model:
@@ -203,7 +215,7 @@ def feedback(trace: Trace) -> list[Signal]:
     if not trace.steps:
         return out
     for step in trace.steps:
-        if not step.copied:
+        if step.extra and not step.copied:
             out.extend(_ratings(trace, step, step.extra))
     last = next((s for s in reversed(trace.steps) if not s.copied), None)
     if last is None:

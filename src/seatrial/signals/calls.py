@@ -33,13 +33,12 @@ def read(command: str) -> Read:
     """Parse a command line, and see what kinds of programs it runs."""
     line = shell.parse(command)
     decisive = line.deciders or line.commands
-    heads = {c.head for c in line.commands} | {c.program for c in line.commands}
-    return Read(
-        line,
-        decisive[-1].head if decisive else None,
-        not heads.isdisjoint(faults.READERS),
-        not heads.isdisjoint(faults.HTTP_PROGRAMS),
-    )
+    reads = http = False
+    for one in line.commands:
+        head, program = one.head, one.program
+        reads = reads or head in faults.READERS or program in faults.READERS
+        http = http or head in faults.HTTP_PROGRAMS or program in faults.HTTP_PROGRAMS
+    return Read(line, decisive[-1].head if decisive else None, reads, http)
 
 
 @lru_cache(maxsize=1024)

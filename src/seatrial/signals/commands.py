@@ -52,9 +52,14 @@ def _reads_files(name: str) -> bool:
     return _FILE_TOOL.search(name) is not None
 
 
+@lru_cache(maxsize=1024)
+def _checks(head: str) -> bool:
+    return faults.CHECKERS.search(head) is not None
+
+
 _FAILURES = (
     faults.REJECTED, faults.INTERRUPTED, faults.SIBLING, faults.TIMEOUT, faults.REMOTE_AHEAD, faults.MISUSE,
-    faults.CONFLICT, *(pattern for _, pattern in faults.ENVIRONMENT),
+    faults.CONFLICT, faults.HALLUCINATED, *(pattern for _, pattern in faults.ENVIRONMENT),
 )  # fmt: skip
 
 
@@ -107,7 +112,8 @@ def _failed(
     may: frozenset[re.Pattern[str]],
 ) -> Finding:
     line = command.line if command is not None else None
-    if hallucinated(call, result):
+    unknown = call is not None and call.validity == "unknown_tool"
+    if unknown or (result.outcome == "error" and _holds(faults.HALLUCINATED, text[:200], may)):
         return _at(result, faults.HALLUCINATED, Finding("model", 0.95, "the tool does not exist"))
     if _holds(faults.SIBLING, text[:400], may):
         found = Finding("interrupted", 0.9, "cancelled because a call beside it failed")
@@ -120,7 +126,7 @@ def _failed(
         benign = _benign(line, code, text, may)
         if benign:
             return Finding("benign", *benign, 0, min(len(result.text), 120))
-    checks = line is not None and any(faults.CHECKERS.search(c.head) for c in line.commands)
+    checks = line is not None and any(_checks(c.head) for c in line.commands)
     for fault, pattern in faults.ENVIRONMENT:
         if _holds(pattern, text, may) and not (checks and faults.CHECK_FAILED.search(text)):
             return _at(result, pattern, Finding("environment", 0.8, f"environment fault: {fault}"))
@@ -186,10 +192,12 @@ def _abnormal(name: str, result: ToolResult, command: Read | None) -> Finding:
     if not result.text or (command is None and _reads_files(name)):
         return _NOTHING
     text = _ends(result.text)
-    if "_state" in text or "__vsc" in text or "shell-snapshot" in text:
-        text = faults.HARNESS_NOISE.sub("", text)
     if command is not None:
         return _abnormal_command(result, command, text)
+    opening = text.lstrip()
+    if text[:500].lstrip()[:1] not in _DECLARES and not _noisy(opening[: opening.find("\n") + 1 or None]):
+        return _NOTHING
+    text = _quiet(text)
     if text[:500].lstrip()[:1] in _DECLARES:
         for pattern in (faults.DECLARED_TEXT, faults.DECLARED_JSON):
             if pattern.search(text[:500]):
@@ -197,19 +205,32 @@ def _abnormal(name: str, result: ToolResult, command: Read | None) -> Finding:
     return _NOTHING
 
 
+def _noisy(text: str) -> bool:
+    return "_state" in text or "__vsc" in text or "shell-snapshot" in text
+
+
+def _quiet(text: str) -> str:
+    """The text without lines of the harness's own wrapper. Lines only go: what no line holds is not in here either."""
+    return faults.HARNESS_NOISE.sub("", text) if _noisy(text) else text
+
+
 def _abnormal_command(result: ToolResult, command: Read, text: str) -> Finding:
     if not command.reads:
-        for needle, what, confidence, pattern in faults.ABNORMAL:
-            found = pattern.search(text) if needle in text else None
-            if found:
-                at = re.compile(re.escape(found.group()[:200]))
-                return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
-    elif len(command.line.commands) > 1:
+        if "Traceback" in text or "not found" in text or "fatal: " in text or "panic: " in text:
+            text = _quiet(text)
+            for needle, what, confidence, pattern in faults.ABNORMAL:
+                found = pattern.search(text) if needle in text else None
+                if found:
+                    at = re.compile(re.escape(found.group()[:200]))
+                    return _at(result, at, _abnormal_finding(f"{what} in the output", confidence))
+    elif len(command.line.commands) > 1 and "not found" in text:
+        text = _quiet(text)
         pattern = faults.COMMAND_NOT_FOUND
         if "not found" in text[:600] and pattern.search(text[:600]):
             return _at(result, pattern, _abnormal_finding("command not found in the output", 0.7))
     if not command.http:
         return _NOTHING
+    text = _quiet(text)
     if faults.HTTP_STATUS.search(text):
         return _at(result, faults.HTTP_STATUS, _abnormal_finding("HTTP status of 400 or more", 0.85))
     if not command.reads and faults.DECLARED_JSON.search(text[:500]):
@@ -224,10 +245,8 @@ def _abnormal_finding(why: str, confidence: float) -> Finding:
 def _at(result: ToolResult, pattern: re.Pattern[str], finding: Finding) -> Finding:
     """Put the evidence's place into a finding: the match in the whole text, else the text's beginning."""
     match = pattern.search(result.text, 0, _READ) or pattern.search(result.text, max(0, len(result.text) - _READ))
-    if match is None:
-        return finding._replace(start=0, end=min(len(result.text), 120))
-    end = min(match.end(), match.start() + 300)
-    return finding._replace(start=match.start(), end=end)
+    start, end = match.span() if match is not None else (0, min(len(result.text), 120))
+    return Finding(finding.cause, finding.confidence, finding.why, start, min(end, start + 300), finding.abnormal)
 
 
 def _ends(text: str) -> str:
@@ -265,37 +284,52 @@ def detect(trace: Trace) -> Detected:
 
 
 def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]) -> None:
-    model = step.model or trace.model
-    paired = _pairs(step)
-    for position, call in enumerate(step.tool_calls):
-        index = paired.get(position)
-        result = step.results[index] if index is not None else None
-        text = command_text(call)
-        command = read(text) if text is not None else None
-        head = command.head if command is not None else None
-        finding = classify(call, result, command) if result is not None else _NOTHING
-        fact = CallFact(
-            session=trace.id,
-            step=step.index,
-            call=position,
-            tool=call.name,
-            outcome=result.outcome if result is not None else "unknown",
-            intent=intent(call, head),
-            call_id=call.id,
-            model=model,
-            command=head,
-            cause=finding.cause,
-            exit_code=result.exit_code if result is not None else None,
-            abnormal=finding.abnormal,
-            hallucinated=hallucinated(call, result),
-        )
-        calls.append(fact)
-        if result is not None and index is not None and (finding.cause or finding.abnormal):
-            signals.extend(_signals(trace, step, fact, finding, index))
-    if len(paired) == len(step.results):
+    asked, results = step.tool_calls, step.results
+    if len(asked) == len(results) == 1 and results[0].call_id == asked[0].id:
+        calls.append(_fact(trace, step, (0, asked[0]), (0, results[0]), signals))
         return
-    for position, index in enumerate(sorted(set(range(len(step.results))) - set(paired.values()))):
-        _loose(trace, step, index, len(step.tool_calls) + position, signals, calls)
+    paired = _pairs(step)
+    for position, call in enumerate(asked):
+        index = paired.get(position)
+        result = (index, results[index]) if index is not None else None
+        calls.append(_fact(trace, step, (position, call), result, signals))
+    if len(paired) == len(results):
+        return
+    for position, index in enumerate(sorted(set(range(len(results))) - set(paired.values()))):
+        _loose(trace, step, index, len(asked) + position, signals, calls)
+
+
+def _fact(
+    trace: Trace, step: Step, called: tuple[int, ToolCall], came: tuple[int, ToolResult] | None, signals: list[Signal]
+) -> CallFact:
+    """What became of a call; what its result shows is added to `signals`. Both come with their places in the step."""
+    position, call = called
+    text = command_text(call)
+    command = read(text) if text is not None else None
+    head = command.head if command is not None else None
+    if came is None:
+        return CallFact(
+            session=trace.id, step=step.index, call=position, tool=call.name, outcome="unknown",
+            intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
+            hallucinated=call.validity == "unknown_tool",
+        )  # fmt: skip
+    index, result = came
+    finding = classify(call, result, command)
+    if finding is _NOTHING and result.outcome != "error" and call.validity != "unknown_tool":
+        return CallFact(
+            session=trace.id, step=step.index, call=position, tool=call.name, outcome=result.outcome,
+            intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
+            exit_code=result.exit_code,
+        )  # fmt: skip
+    fact = CallFact(
+        session=trace.id, step=step.index, call=position, tool=call.name, outcome=result.outcome,
+        intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
+        cause=finding.cause, exit_code=result.exit_code, abnormal=finding.abnormal,
+        hallucinated=hallucinated(call, result),
+    )  # fmt: skip
+    if finding.cause or finding.abnormal:
+        signals.extend(_signals(trace, step, fact, finding, index))
+    return fact
 
 
 def _loose(trace: Trace, step: Step, index: int, position: int, signals: list[Signal], calls: list[CallFact]) -> None:
@@ -323,8 +357,6 @@ def _loose(trace: Trace, step: Step, index: int, position: int, signals: list[Si
 
 def _pairs(step: Step) -> dict[int, int]:
     """Call position to result position: by id; results without an id follow the order of the calls left over."""
-    if len(step.tool_calls) == len(step.results) == 1 and step.results[0].call_id == step.tool_calls[0].id:
-        return {0: 0}
     by_id: dict[str, list[int]] = {}
     for i, r in enumerate(step.results):
         if r.call_id is not None:

@@ -48,6 +48,9 @@ _SUBCOMMANDS = frozenset(
         *("helm", "systemctl", "just", "rake", "bundle", "composer", "deno", "az", "gcloud", "supabase", "vercel"),
     }
 )
+_COMPOUND = frozenset({"for", "case", "select", "function"})
+_OPERATORS = frozenset({"&&", "||", ";", ";;", "|", "|&", "&", "\n", "(", ")"})
+_NAME = re.compile(r"[\w:.-]{1,40}")
 _STRUCTURE = re.compile(r"[&|;()\n'\"\\#]|<<")
 """What a line of one plain command does not have."""
 _MAX = 20_000
@@ -84,7 +87,8 @@ def parse(text: str) -> Line:
 
 
 def _parse_whole(text: str) -> Line:
-    text = _HEREDOC.sub("\n", text)
+    if "<<" in text:
+        text = _HEREDOC.sub("\n", text)
     commands: list[Command] = []
     deciders: list[Command] = []
     words: list[str] = []
@@ -103,44 +107,55 @@ def _parse_whole(text: str) -> Line:
         elif operator == "&&" or pending == "start":
             pending = operator
 
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if token in ("&&", "||", ";", ";;", "|", "|&", "&", "\n", "(", ")"):
-            if token == "\n" and text[match.start() - 1 : match.start()] == "\\":
-                continue
-            if token == "&" and text[match.start() - 1 : match.start()] in (">", "<"):
-                continue
+    for token in _tokens(text):
+        if token in _OPERATORS:
             close("|" if token == "|&" else token)
-        elif token.startswith("#") and not words:
-            continue
-        else:
+        elif words or token[0] != "#":
             words.append(token)
     close("end")
     return Line(tuple(commands), tuple(deciders))
 
 
+def _tokens(text: str) -> list[str]:
+    """Operators, words and comments; without the newlines and ampersands that are part of a word or a redirection."""
+    if "\\\n" not in text and ">&" not in text and "<&" not in text:
+        return _TOKEN.findall(text)
+    out = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == "\n" and text[match.start() - 1 : match.start()] == "\\":
+            continue
+        if token == "&" and text[match.start() - 1 : match.start()] in (">", "<"):
+            continue
+        out.append(token)
+    return out
+
+
 def _simple(words: list[str]) -> Line:
     """The command behind keywords, assignments and wrappers; a whole line for ``bash -c``; empty for none."""
     inverted = False
+    program = ""
     at = 0
     while at < len(words):
         word = words[at]
         if word in _KEYWORDS:
             inverted ^= word == "!"
             at += 1
-        elif _ASSIGNMENT.match(word) or _REDIRECT.match(word):
+            continue
+        if not word.isalnum() and (_ASSIGNMENT.match(word) or _REDIRECT.match(word)):
             at += 1
-        elif _program(word) in _WRAPPERS:
+            continue
+        program = _program(word)
+        if program in _WRAPPERS:
             at += 1
             while at < len(words) and (words[at].startswith("-") or words[at][:1].isdigit()):
                 at += 1
-        elif _program(word) in ("for", "case", "select", "function"):
+        elif program in _COMPOUND:
             return _NONE
         else:
             break
-    if at >= len(words):
+    else:
         return _NONE
-    program = _program(words[at])
     rest = words[at + 1 :]
     if program in _SHELLS:
         for i, word in enumerate(rest[:-1]):
@@ -163,12 +178,12 @@ def _subcommand(rest: list[str]) -> str | None:
             skip = True
         elif not word.startswith("-"):
             plain = _unquote(word)
-            return plain if re.fullmatch(r"[\w:.-]{1,40}", plain) else None
+            return plain if _NAME.fullmatch(plain) else None
     return None
 
 
 def _program(word: str) -> str:
-    name = _unquote(word).rsplit("/", 1)[-1]
+    name = word if word.isalnum() else _unquote(word).rsplit("/", 1)[-1]
     return name if len(name) <= 60 else name[:60]
 
 

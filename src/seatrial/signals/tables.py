@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
-from seatrial.records import Signal
+from seatrial.records import CallFact, CorrectionFact, Signal
 from seatrial.records.fitting import frame_of
-from seatrial.records.tables import CALLS, CORRECTIONS, SIGNALS, Table
+from seatrial.records.tables import CALLS, CORRECTIONS, SIGNALS
 from seatrial.signals.extraction import Extraction
 
 _PLACES = {"span_start": "start", "span_end": "end", "span_field": "field"}
@@ -20,20 +21,20 @@ def frames(extractions: Iterable[Extraction]) -> dict[str, pl.DataFrame]:
     held = list(extractions)
     return {
         SIGNALS.name: _signals([s for x in held for s in x.signals]),
-        CALLS.name: _frame([c for x in held for c in x.calls], CALLS),
-        CORRECTIONS.name: _frame([c for x in held for c in x.corrections], CORRECTIONS),
+        CALLS.name: frame_of(CALLS, _columns([c for x in held for c in x.calls], CallFact)),
+        CORRECTIONS.name: frame_of(CORRECTIONS, _columns([c for x in held for c in x.corrections], CorrectionFact)),
     }
 
 
 def _signals(signals: Sequence[Signal]) -> pl.DataFrame:
     spans = [s.span for s in signals]
     places = {name: [getattr(span, field) if span else None for span in spans] for name, field in _PLACES.items()}
-    return frame_of(SIGNALS, _columns(signals, [n for n in SIGNALS.names if n not in places]) | places)
+    return frame_of(SIGNALS, _columns(signals, Signal) | places)
 
 
-def _frame(rows: Sequence[Any], table: Table) -> pl.DataFrame:
-    return frame_of(table, _columns(rows, table.names))
-
-
-def _columns(rows: Sequence[Any], names: Iterable[str]) -> dict[str, list[Any]]:
-    return {name: [getattr(row, name) for row in rows] for name in names}
+def _columns(rows: Sequence[msgspec.Struct], kind: type[msgspec.Struct]) -> dict[str, Sequence[Any]]:
+    """Every field of rows of one kind as a column."""
+    names = kind.__struct_fields__
+    return dict(
+        zip(names, zip(*map(msgspec.structs.astuple, rows), strict=True) if rows else ((),) * len(names), strict=True)
+    )

@@ -59,8 +59,10 @@ def read(trace: Trace) -> Conversation:
             if not in_block and not step.copied:
                 blocks += 1
                 in_block = True
-            interrupted = any(r.outcome == "interrupted" for r in step.results)
-            refused = any(r.outcome == "rejected" for r in step.results)
+            interrupted = refused = False
+            for result in step.results:
+                interrupted = interrupted or result.outcome == "interrupted"
+                refused = refused or result.outcome == "rejected"
         elif kind == "interrupted":
             interrupted = True
         elif kind in ("human", "simulated_user"):
