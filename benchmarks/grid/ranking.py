@@ -88,7 +88,7 @@ def cell(name: str, mine: tuple[Method, ...], *, impossible: bool = False, **opt
         design = with_effect if effect else without
         return design.draw(rng), float(design.truth[-1] - design.truth[0])
 
-    return Cell(TABLE, name, draw, mine + DIFFERENCE, impossible=impossible)
+    return Cell(TABLE, name, draw, mine + DIFFERENCE, times=0.6, impossible=impossible)
 
 
 def cells() -> list[Cell]:

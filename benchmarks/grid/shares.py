@@ -12,7 +12,8 @@ from grid.peers import RESAMPLES, over_clusters
 from seatrial.dimensions.aggregate import mean_over_tasks
 from seatrial.dimensions.reproducibility import consistency_of
 from seatrial.records import Estimate, TaskValue
-from seatrial.stats import clustered_proportion, pass_hat_k, ratio_estimate
+from seatrial.stats import clustered_proportion, effective_number, pass_hat_k, ratio_estimate
+from seatrial.stats.quantiles import two_sided_t, wilson_limits
 
 SHARES, PASSING, CARDS = "Shares over clusters", "pass^k", "Scorecard means over tasks"
 K = 4
@@ -31,6 +32,17 @@ def _told(e: Estimate | None, truth: float) -> Reply | None:
 
 def _proportion(s: Clustered, truth: float, seed: int) -> Reply | None:
     return _told(clustered_proportion(s.values, s.cluster), truth)
+
+
+def _jackknife(s: Clustered, truth: float, seed: int) -> Reply | None:
+    sums, sizes = np.bincount(s.cluster, s.values), np.bincount(s.cluster).astype(float)
+    left = (sums.sum() - sums) / (sizes.sum() - sizes)
+    g = sums.size
+    se = float(np.sqrt((g - 1) / g * ((left - left.mean()) ** 2).sum()))
+    share, effective = float(s.values.mean()), effective_number(sizes)
+    n = float(g) if se < 1e-12 else min(max(share * (1 - share) / se**2, 1.0), s.values.size)
+    low, high = wilson_limits(share, n, two_sided_t(LEVEL, max(effective - 1, 1.0)))
+    return limits(low, high, truth, None)
 
 
 def _wilson(s: Clustered, truth: float, seed: int) -> Reply | None:
@@ -70,9 +82,10 @@ def shares(name: str, *, groups: int, size: int, mean: float, spread: float, une
 
     methods = (
         Method("clustered Wilson, t (default)", _proportion),
+        Method("the same, CR3 and t of G* - 1 (not the default)", _jackknife),
         Method("statsmodels OLS of a constant, cluster-robust", _mean, ours=False, needs="statsmodels"),
         Method("statsmodels proportion_confint, Wilson", _wilson, ours=False, needs="statsmodels"),
-        Method("scipy binomtest, exact", _binomial, ours=False),
+        Method("scipy binomtest, exact", _binomial, ours=False, share=0.3),
         Method("scipy bootstrap of clusters, BCa", _resampled, ours=False, share=0.2),
     )
     return Cell(SHARES, name, draw, methods, times=4, without=False)
@@ -108,6 +121,13 @@ def _tasks_t(values: np.ndarray, truth: float, seed: int) -> Reply | None:
     return limits(float(low), float(high), truth, None)
 
 
+def _tasks_wilson(values: np.ndarray, truth: float, seed: int) -> Reply | None:
+    mean, se = float(values.mean()), float(values.std(ddof=1)) / values.size**0.5
+    n = float(values.size) if se == 0 else max(mean * (1 - mean) / se**2, 1.0)
+    low, high = wilson_limits(min(max(mean, 0.0), 1.0), n, two_sided_t(LEVEL, values.size - 1))
+    return limits(low, high, truth, None)
+
+
 def _power(c: np.ndarray, truth: float, seed: int, n: int) -> Reply | None:
     from statsmodels.stats.proportion import proportion_confint
 
@@ -124,6 +144,8 @@ def passing(name: str, *, tasks: int, a: float, b: float, n: int = 8) -> Cell:
 
     methods = (
         Method("pass^4, t over tasks (default)", lambda c, t, s: _hat(c, t, s, n)),
+        Method("Wilson with the size that gives this error, t (not the default)",
+               lambda c, t, s: _tasks_wilson(_per_task(c, n), t, s)),
         Method("scipy bootstrap of tasks, BCa", lambda c, t, s: _tasks_bca(_per_task(c, n), t, s), ours=False,
                share=0.2),
         Method("pooled share to the 4th power, statsmodels Wilson", lambda c, t, s: _power(c, t, s, n), ours=False,

@@ -62,5 +62,20 @@ ABOUT: dict[str, list[str]] = {
     ],
 }  # fmt: skip
 
-WHY: dict[tuple[str, str, str], str] = {}
+_UNEVEN = (
+    "METHODS 0.3 takes t with G − 1 degrees of freedom and the plain cluster error; with a few heavy clusters both are "
+    "too small. The jackknife error with G* − 1, which net improvement uses, covers (the row below it)."
+)
+_SKEWED = (
+    "Task values pile up at 0 or 1, and a symmetric interval (METHODS 6.3) misses on the long side; Wilson's interval "
+    "with the size that gives the same error does better (the row below it)."
+)
+_RARE = "Few pairs differ at all, and neither a bootstrap nor t knows what was not drawn; the sign-flip test keeps its level."
+
+WHY: dict[tuple[str, str, str], str] = {
+    (shares.SHARES, "", "clustered Wilson, t (default)"): _UNEVEN,
+    (shares.PASSING, "", "pass^4, t over tasks (default)"): _SKEWED,
+    (paired.RECOVERY, "", "bootstrap over tasks (default)"): _RARE,
+    (paired.RECOVERY, "", "paired mean over tasks, t"): _RARE,
+}
 """Reasons by table, design (or "" for all) and method."""
