@@ -31,6 +31,9 @@ SECONDS = 120
 HASH_SEED = "4242"
 """The order of sets in the child: fixed, so that equal inputs give equal reports, and seldom that of the recorder."""
 
+ALONE = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+"""The child forks: threads that libraries start for their own arithmetic would not live on in what it forks."""
+
 _HEAD = struct.Struct(">I")
 
 
@@ -83,7 +86,7 @@ class FreshProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
-            environment = {**os.environ, "PYTHONHASHSEED": HASH_SEED}
+            environment = {**os.environ, "PYTHONHASHSEED": HASH_SEED, **ALONE}
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "seatrial.dimensions.fresh"],
                 stdin=subprocess.PIPE,
