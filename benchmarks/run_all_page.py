@@ -25,7 +25,7 @@ ROWS_SHOWN = 40
 
 def render(results: dict[str, Any], known: list[tuple[str, str, str, str | None]], folder: Path) -> str:
     """The page."""
-    lines = [OPENING, *_machine(results), "", *_overview(results, known), ""]
+    lines = [OPENING, *_machine(results), "", *_overview(results, known, folder), ""]
     for group in dict.fromkeys(g for _, _, g, _ in known):
         lines += [f"## {group}", ""]
         for name, what, _, page in (k for k in known if k[2] == group):
@@ -46,13 +46,14 @@ def _machine(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def _overview(results: dict[str, Any], known: list[tuple[str, str, str, str | None]]) -> list[str]:
+def _overview(results: dict[str, Any], known: list[tuple[str, str, str, str | None]], folder: Path) -> list[str]:
     lines = ["| benchmark | measures | size | date | took |", "|---|---|---|---|---|"]
     for name, what, _, page in known:
         found = results.get(name)
-        link = f"[{name}]({page})" if page else f"[{name}](#{name.replace('_', '-')})"
+        own = page is not None and (folder / page).exists()
+        link = f"[{name}]({page})" if own else f"[{name}](#{name.replace('_', '-')})"
         if found is None:
-            lines.append(f"| {link} | {what} | not run | | |")
+            lines.append(f"| {link} | {what} | {'on its own page' if own else 'not run'} | | |")
             continue
         size = found["missing"] or ("quick" if found["quick"] else "full")
         took = f"{found['cpu_s']:.0f} CPU s" if "cpu_s" in found else ""
@@ -64,6 +65,8 @@ def _one(name: str, what: str, page: str | None, found: dict[str, Any] | None, f
     lines = [f"### {name.replace('_', ' ')}", "", f"{what[0].upper()}{what[1:]} (`benchmarks/{name}.py`).", ""]
     if page is not None and (folder / page).exists():
         lines[2] += f" The full page: [{Path(page).stem.replace('-', ' ')}]({page})."
+    if found is None and "full page" in lines[2]:
+        return lines
     if found is None or found["missing"]:
         return [*lines, f"Not run: {found['missing'] if found else 'nobody has yet'}.", ""]
     if name == "validity":

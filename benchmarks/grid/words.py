@@ -70,7 +70,9 @@ _SKEWED = (
     "Task values pile up at 0 or 1, and a symmetric interval (METHODS 6.3) misses on the long side; Wilson's interval "
     "with the size that gives the same error does better (the row below it)."
 )
-_RARE = "Few pairs differ at all, and neither a bootstrap nor t knows what was not drawn; the sign-flip test keeps its level."
+_RARE = (
+    "Few pairs differ at all, and neither bootstrap nor t knows what was not drawn; the sign-flip test keeps its level."
+)
 
 WHY: dict[tuple[str, str, str], str] = {
     (shares.SHARES, "", "clustered Wilson, t (default)"): _UNEVEN,
