@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seatrial.cli import output
 from seatrial.cli.output import JsonOption, LevelOption, SeedOption
+
+if TYPE_CHECKING:
+    from seatrial.flows.demo_result import DemoRun
 
 
 def register(app: typer.Typer) -> None:
@@ -35,10 +38,11 @@ def demo(
 
     Example: seatrial demo --out my-demo
     """
-    from seatrial.flows.demo import run
+    from seatrial.flows.demo import STORE, run
 
     with output.progress(quiet=as_json) as step:
         result = run(out, sessions=sessions, seed=seed, level=level, progress=step)
+    keep(str(out / STORE), result)
     if as_json:
         output.emit("demo", result.summary(), data_version=result.data_version, warnings=result.ranking.warnings)
         return
@@ -48,3 +52,17 @@ def demo(
     for part in terminal.ranking(result.ranking, result.sections):
         screen.print(part)
     screen.print(f"Report: {result.report}")
+    screen.print(f"In the browser, down to the sentences (extra web): seatrial view --store {out / STORE}")
+
+
+def keep(store: str, made: DemoRun) -> None:
+    """Leave what was found in the demo's store, as the commands that it stands for would."""
+    contrast, router, cards = made.recovery.contrast, made.recovery.router, made.scorecard
+    output.keep(store, "recover contrast", contrast, name="the demo's homes", warnings=contrast.warnings)
+    output.keep(store, "recover fit", router, name="the demo's homes")
+    title = " and ".join(card.agent for card in cards.cards)
+    output.keep(store, "scorecard", cards.summary(), name=title, data_version=cards.data_version)
+    for what, found in (("unchanged", made.gate.unchanged), ("broken", made.gate.broken)):
+        output.keep(store, "gate", found, name=f"reception-{what} against reception-baseline")
+    output.keep(store, "rank", made.ranking, name="by model", data_version=made.data_version,
+                warnings=made.ranking.warnings)  # fmt: skip

@@ -135,6 +135,7 @@ fill:var(--ink);font-variant-numeric:tabular-nums}
 .curve{fill:none;stroke:var(--sea-mark);stroke-width:2.5}
 .dot{fill:var(--sea);stroke:var(--card);stroke-width:2}
 .hollow{fill:var(--card);stroke:var(--sea);stroke-width:2}
+.quiet{paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
 .diamond{fill:none;stroke:var(--other);stroke-width:2.2}
 """
 
@@ -144,9 +145,9 @@ table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:t
 caption{text-align:left;padding:.55rem .75rem;font-size:.86rem;color:var(--soft);font-weight:600}
 th,td{overflow-wrap:break-word;padding:.45rem .7rem;text-align:left;vertical-align:top;border-top:1px solid var(--line)}
 thead th{font-size:.82rem;line-height:1.3;vertical-align:bottom;color:var(--soft);font-weight:600}
-tbody th{font-weight:600;min-width:8.5rem;max-width:17rem;overflow-wrap:anywhere}
+tbody th{font-weight:600;min-width:10rem;max-width:17rem;overflow-wrap:anywhere}
 td{max-width:34rem}
-td bdi{overflow-wrap:anywhere}
+td bdi{overflow-wrap:anywhere}td:has(bdi){min-width:6rem}
 .r{text-align:right}
 td.r{white-space:nowrap}
 td .line{display:block;color:var(--soft)}

@@ -70,7 +70,10 @@ def figure(chart: Chart, ident: str, heading: int = 3) -> list[Markup]:
     `heading` is the level of the small ones' headings.
     """
     if chart.plot is not None:
-        return [xy.drawing(chart, chart.plot, ident)]
+        return [
+            el("div", {"class": "wide"}, xy.drawing(chart, chart.plot, f"{ident}-w")),
+            el("div", {"class": "narrow"}, xy.drawing(chart, chart.plot, f"{ident}-n", xy.NARROW)),
+        ]
     if len(chart.panels) == 1:
         panel = chart.panels[0]
         return [

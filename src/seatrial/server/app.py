@@ -64,7 +64,12 @@ def make(
     if receiver is not None:
         routes += _receiving(receiver, settings, gate)
     routes.append(Route("/{rest:path}", site.nowhere, methods=["GET"]))
-    return Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(Headers)])
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Headers)],
+        exception_handlers={405: site.wrong_method},
+    )
 
 
 def _receiving(receiver: Receiver, settings: ServerSettings, gate: Gate) -> list[BaseRoute]:

@@ -135,6 +135,10 @@ class Gate:
         """What a form of this browser session carries."""
         return self._sign("form", key)
 
+    def is_own(self, request: Request) -> bool:
+        """Whether a page of ours sent this, as the browser says; False where it does not say."""
+        return urlsplit(request.headers.get("origin", "")).netloc == request.headers.get("host", "")
+
     def check_form(self, request: Request, visit: Visit, given: str | None) -> Refused | None:
         """Why what changes something is not accepted; None when it is the caller's own will.
 
@@ -142,15 +146,14 @@ class Gate:
         """
         if visit.key is None:
             return None  # a bearer token is never sent by itself
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
+        if "origin" in request.headers and not self.is_own(request):
             return Refused(403, "the form was sent from another site")
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return Refused(403, "the form was sent from another site")
         if given is None:
             return None
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.form_token(visit.key).encode()):
-            return Refused(403, "the form has expired: go back, reload the page and send it again")
+            return Refused(403, "the form has expired, because the server was started anew or you signed in again")
         return None
 
     def _sign(self, what: str, text: str) -> str:

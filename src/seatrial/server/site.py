@@ -37,7 +37,8 @@ Kind = Literal["page", "api"]
 
 class Asked:
     """A request, with who asks and what they sent. `form` holds the fields of a form, `body` the object of an API
-    call; both are empty for a request that only looks."""
+    call; both are empty for a request that only looks. `again`: a form of our own page came too late, and its fields
+    may be sent once more by whoever sees them."""
 
     def __init__(self, site: Site, request: Request, visit: Visit) -> None:
         self.site = site
@@ -46,6 +47,7 @@ class Asked:
         self.form: dict[str, str] = {}
         self.lists: dict[str, list[str]] = {}
         self.body: dict[str, Any] = {}
+        self.again = False
 
     @property
     def who(self) -> Who:
@@ -175,7 +177,9 @@ class Site:
         async def answer(request: Request) -> Response:
             asked: Asked | None = None
             try:
-                asked = await self._asked(request, page)
+                visit = self._known(request)
+                asked = Asked(self, request, visit)
+                await self._admit(asked, page)
                 return await anyio.to_thread.run_sync(page.handler, asked)
             except Refused as refused:
                 return self._refusal(request, page, asked, refused)
@@ -190,10 +194,14 @@ class Site:
 
         return Route(page.path, answer, methods=list(page.methods))
 
-    async def _asked(self, request: Request, page: Page) -> Asked:
+    def _known(self, request: Request) -> Visit:
         visit = self.gate.visit(request)
         if not self.gate.open and not is_private(request):
             raise Refused(403, "pages are shown only through TLS: put a proxy in front that sets X-Forwarded-Proto")
+        return visit
+
+    async def _admit(self, asked: Asked, page: Page) -> None:
+        request, visit = asked.request, asked.visit
         changes = request.method not in ("GET", "HEAD")
         caller = f"{visit.who.name} {request.client.host if request.client else ''}"
         wait = (self._writes if changes else self._rates).take(caller)
@@ -201,10 +209,8 @@ class Site:
             raise Refused(429, "too many requests", retry_after=math.ceil(wait))
         if not visit.who.may(page.needs):
             raise Refused(403, f"this needs the role {page.needs}; yours is {visit.who.role}")
-        asked = Asked(self, request, visit)
         if changes:
             await self._take(asked, page)
-        return asked
 
     async def _take(self, asked: Asked, page: Page) -> None:
         request = asked.request
@@ -232,6 +238,7 @@ class Site:
             raise UsageError(f"the body cannot be read: {error}") from error
         refused = self.gate.check_form(request, asked.visit, given)
         if refused is not None:
+            asked.again = given is not None and self.gate.is_own(request)
             raise refused
 
     async def nowhere(self, request: Request) -> Response:
@@ -244,6 +251,14 @@ class Site:
         made = await self.route(Page("/", answer, kind=kind)).endpoint(request)
         assert isinstance(made, Response)
         return made
+
+    async def wrong_method(self, request: Request, error: Exception) -> Response:
+        """An address that leads somewhere, but not that way."""
+        kind: Kind = "api" if request.url.path.startswith("/api/") else "page"
+        about = SeatrialError(f"nothing can be done by {request.method} here")
+        answer = self._error(Page("/", lambda asked: Response(), kind=kind), None, 405, about)
+        answer.headers.update(getattr(error, "headers", None) or {})
+        return answer
 
     # When it does not work out
 
@@ -267,7 +282,15 @@ class Site:
     def _error(self, page: Page, asked: Asked | None, status: int, error: SeatrialError) -> Response:
         if page.kind == "api":
             return JSONResponse({"error": {"code": error.code, "message": error.message, "hint": error.hint}}, status)
-        return self.page(asked, "error.html", status, {"status": status, "message": error.message, "hint": error.hint})
+        again = [] if asked is None or not asked.again else [
+            (name, value) for name, values in asked.lists.items() if name != "form_token" for value in values
+        ]  # fmt: skip
+        return self.page(
+            asked,
+            "error.html",
+            status,
+            {"status": status, "message": error.message, "hint": error.hint, "again": again},
+        )
 
 
 def set_cookie(answer: Response, request: Request, value: str) -> None:

@@ -165,7 +165,7 @@ def mark(r: Ranking, m: ModelRow) -> Mark:
         band_high=high,
         rank=m.rank,
         text=numbers.estimate(e, unit, places).replace(" (no interval)", ""),
-        why=m.why or "no estimate",
+        why=(m.why or "no estimate").partition(";")[0].removesuffix(": listed, unranked"),
     )
 
 

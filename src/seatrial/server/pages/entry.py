@@ -44,7 +44,7 @@ def routes(site: Site) -> list[Route]:
             return answer
         found = site.gate.sign_in(fields.get("token", ""))
         if found is None or not found[0].may("viewer"):
-            return _form(site, request, to, "this token may not look at pages", 401)
+            return _form(site, request, to, "this token is not known here, or is one that only sends traces", 401)
         who, cookie = found
         await anyio.to_thread.run_sync(lambda: site.store.audit.note(who.name, who.role, "signed in"))
         gone = RedirectResponse(to, 303)

@@ -10,7 +10,14 @@ from seatrial.server.site import Asked, Page
 
 RANKINGS = ("auto", "outcome", "signals", "confirmed_success", "praise_over_complaint", "steerability",
             "command_recovery", "no_tool_hallucination")  # fmt: skip
-THEN = {"rank": "/", "drift": "/drift", "signals": "/sessions"}
+OUTCOMES = {
+    "auto": "what is there (outcomes first)",
+    "outcome": "recorded outcomes",
+    "signals": "all signals together",
+}
+"""Outcomes whose name does not say what it is."""
+
+THEN = {"rank": "/", "drift": "/drift", "signals": "/sessions", "label": "/label", "gate": "/suites", "diff": "/suites"}
 """Where a job's result is shown."""
 
 
@@ -18,7 +25,11 @@ def jobs(asked: Asked) -> Response:
     """The table of jobs."""
     every = asked.site.jobs.all()
     busy = any(j.state in ("waiting", "running") for j in every)
-    return asked.page("jobs.html", {"jobs": every, "busy": busy, "outcomes": RANKINGS, "then": then})
+    mine = next((j for j in every if j.id == asked.text("started")), None)
+    return asked.page(
+        "jobs.html",
+        {"jobs": every, "busy": busy, "outcomes": RANKINGS, "outcome_names": OUTCOMES, "then": then, "mine": mine},
+    )
 
 
 def then(job: Job) -> str:

@@ -268,10 +268,12 @@
   // Jobs
   const jobs = one("[data-jobs]");
   if (jobs) {
+    const states = (within) => all("tbody tr", within).map((row) => one("th", row).firstChild.textContent + ": " + one(".state", row).textContent.trim());
     const look = async () => {
       try {
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
         if (answer.ok) {
+          const before = states(one("[data-jobs]"));
           const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
           const made = one("[data-jobs]", fresh);
           const open = all("details[open]", one("[data-jobs]")).map((d) => d.id);
@@ -280,8 +282,8 @@
           open.forEach((o) => { const d = document.getElementById(o); if (d) d.open = true; });
           const again = focused && document.getElementById(focused);
           if (again) again.focus();
-          const done = made.dataset.then;
-          if (done) { location.href = done; return; }
+          const news = states(made).filter((line) => !before.includes(line));
+          if (news.length) one("[data-jobs-said]").textContent = news.join(". ");
         }
       } catch { /* look again */ }
       if (one("[data-jobs]").dataset.jobs === "busy") window.setTimeout(look, 1000);
