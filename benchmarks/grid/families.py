@@ -111,7 +111,7 @@ def cell(name: str, **options: Any) -> Cell:
         design = with_effect if effect else without
         return design.draw(rng), design.truth
 
-    return Cell(TABLE, name, draw, METHODS, times=0.25)
+    return Cell(TABLE, name, draw, METHODS, times=0.2)
 
 
 def cells() -> list[Cell]:

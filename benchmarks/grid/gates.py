@@ -89,7 +89,7 @@ def blocking(kind: str, tasks: int) -> Cell:
         Method("scipy ttest_rel on each metric", _paired_t, ours=False, share=0.3),
         Method("scipy fisher_exact on each metric", _fisher, ours=False, share=0.3),
     )
-    return Cell(GATE, f"{kind}, {tasks} x {RUNS}", draw, methods, times=3)
+    return Cell(GATE, f"{kind}, {tasks} x {RUNS}", draw, methods, times=1.5)
 
 
 def passing(kind: str, tasks: int, few: bool) -> Cell:
@@ -103,7 +103,7 @@ def passing(kind: str, tasks: int, few: bool) -> Cell:
         Method("scipy ttest_1samp against the margin", _not_worse, ours=False, share=0.4),
     )
     where = "lost by few tasks" if few else "lost by all"
-    return Cell(PASSES, f"{kind}, {tasks} x {RUNS}, {where}", draw, methods, times=5)
+    return Cell(PASSES, f"{kind}, {tasks} x {RUNS}, {where}", draw, methods, times=3)
 
 
 class Stream(NamedTuple):
@@ -194,7 +194,7 @@ def looking(name: str, *, users: int, each: float, sd: float, mean: float = 0.0,
         Method("Bonferroni over the looks", _bonferroni, foil=True),
         Method("tea-tasting at every look", _tea, ours=False, needs="tea_tasting", share=0.1),
     )
-    return Cell(LOOKS, name, draw, methods, times=0.4)
+    return Cell(LOOKS, name, draw, methods, times=0.25)
 
 
 def cells() -> list[Cell]:

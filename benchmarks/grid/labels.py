@@ -108,7 +108,7 @@ def cell(name: str, *, labels: int, right: float, flatter: float = 0.0, **option
         labelled[rng.choice(sample.n, labels, replace=False)] = True
         return Signals(dataclasses.replace(sample, y=f), y, labelled), float(design.truth[-1] - design.truth.mean())
 
-    return Cell(TABLE, name, draw, METHODS)
+    return Cell(TABLE, name, draw, METHODS, times=0.5)
 
 
 def cells() -> list[Cell]:

@@ -140,7 +140,7 @@ def recovery(name: str, *, tasks: int, replays: int = 1, rescue: float, harm: fl
         Method("statsmodels mcnemar, exact, all pairs", _their_mcnemar, ours=False, needs="statsmodels"),
         Method("scipy ttest_rel of all pairs", _ttest, ours=False),
     )
-    return Cell(RECOVERY, name, draw, methods, times=3)
+    return Cell(RECOVERY, name, draw, methods, times=1.5)
 
 
 def interaction(name: str, *, tasks: int) -> Cell:
@@ -160,7 +160,7 @@ def interaction(name: str, *, tasks: int) -> Cell:
         Method("sign-flip test over tasks (default)", _flips, share=0.5),
         Method("scipy ttest_rel", _ttest, ours=False),
     )
-    return Cell(RECOVERY, name, draw, methods, times=3)
+    return Cell(RECOVERY, name, draw, methods, times=1.5)
 
 
 def bound(name: str, *, tasks: int, harm: float, replays: int = 1) -> Cell:
@@ -184,7 +184,7 @@ def bound(name: str, *, tasks: int, harm: float, replays: int = 1) -> Cell:
         Method("one-sided bound (width: the bound)", ours),
         Method("statsmodels proportion_confint, beta", theirs, ours=False, needs="statsmodels"),
     )
-    return Cell(HARM, name, draw, methods, times=5, without=False)
+    return Cell(HARM, name, draw, methods, times=2, without=False)
 
 
 def certificate(name: str, *, tasks: int, limit: float = 0.02) -> Cell:
@@ -207,7 +207,7 @@ def certificate(name: str, *, tasks: int, limit: float = 0.02) -> Cell:
         Method("certificate (coverage: limit kept; power: any certified)", ours),
         Method("threshold tuned on the same tasks", tuned, foil=True),
     )
-    return Cell(HARM, name, draw, methods, times=5, without=False)
+    return Cell(HARM, name, draw, methods, times=2, without=False)
 
 
 def cells() -> list[Cell]:

@@ -88,7 +88,7 @@ def shares(name: str, *, groups: int, size: int, mean: float, spread: float, une
         Method("scipy binomtest, exact", _binomial, ours=False, share=0.3),
         Method("scipy bootstrap of clusters, BCa", _resampled, ours=False, share=0.2),
     )
-    return Cell(SHARES, name, draw, methods, times=4, without=False)
+    return Cell(SHARES, name, draw, methods, times=2, without=False)
 
 
 def _hat(c: np.ndarray, truth: float, seed: int, n: int) -> Reply | None:
@@ -151,7 +151,7 @@ def passing(name: str, *, tasks: int, a: float, b: float, n: int = 8) -> Cell:
         Method("pooled share to the 4th power, statsmodels Wilson", lambda c, t, s: _power(c, t, s, n), ours=False,
                needs="statsmodels"),
     )  # fmt: skip
-    return Cell(PASSING, name, draw, methods, times=4, without=False)
+    return Cell(PASSING, name, draw, methods, times=2, without=False)
 
 
 def _card(values: Callable[[np.ndarray], dict[str, TaskValue]]) -> Callable[[Any, Any, int], Reply | None]:
@@ -183,7 +183,7 @@ def card(name: str, *, d3: bool, tasks: int, k: int, a: float, b: float) -> Cell
         Method("scipy bootstrap of tasks, BCa", lambda x, t, s: _tasks_bca(_values(x, d3), t, s), ours=False,
                share=0.2),
     )  # fmt: skip
-    return Cell(CARDS, name, draw, methods, times=3, without=False)
+    return Cell(CARDS, name, draw, methods, times=1.5, without=False)
 
 
 def _repair(x: tuple[np.ndarray, np.ndarray], truth: float, seed: int) -> Reply | None:
@@ -208,7 +208,7 @@ def repair(name: str, *, tasks: int, k: int) -> Cell:
         Method("pooled ratio, linearised, t (default)", _repair),
         Method("scipy bootstrap of tasks, BCa", _repair_bca, ours=False, share=0.2),
     )
-    return Cell(CARDS, name, draw, methods, times=3, without=False)
+    return Cell(CARDS, name, draw, methods, times=1.5, without=False)
 
 
 _NODES = (np.arange(100_000) + 0.5) / 100_000
