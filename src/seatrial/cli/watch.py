@@ -11,6 +11,7 @@ from seatrial.cli import output
 from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
 
 if TYPE_CHECKING:
+    from seatrial.engine.choice import Engine
     from seatrial.records.drift import Drift
     from seatrial.store import Store
 
@@ -62,7 +63,7 @@ def drift(
     from seatrial.flows import watch as flow
     from seatrial.report.chapters import drift as chapter
 
-    opened = _open(store)
+    opened, power = _open(store), engine_at(engine)
     found = flow.drift(
         opened,
         before=flow.span(baseline) if baseline else None,
@@ -73,12 +74,12 @@ def drift(
         level=level,
         seed=seed,
         draws=draws,
-        engine=engine_at(engine),
+        engine=power,
     )
     version = opened.data_version
     output.keep(store, "drift", found, name=_about(found), data_version=version, warnings=found.warnings)
     if as_json:
-        output.emit("drift", found, data_version=version, warnings=found.warnings)
+        output.emit("drift", found, data_version=version, warnings=found.warnings, engine=_worked(engine, power))
         return
     output.show(chapter.drift(found))
 
@@ -108,7 +109,7 @@ def watch(
     from seatrial.flows import watch as flow
     from seatrial.report.chapters import drift as chapter
 
-    opened = _open(store)
+    opened, power = _open(store), engine_at(engine)
     found = flow.watch(
         opened,
         days=days,
@@ -117,14 +118,18 @@ def watch(
         level=level,
         seed=seed,
         draws=draws,
-        engine=engine_at(engine),
+        engine=power,
     )
     version = opened.data_version
     output.keep(store, "watch", found, name=_about(found), data_version=version, warnings=found.warnings)
     if as_json:
-        output.emit("watch", found, data_version=version, warnings=found.warnings)
+        output.emit("watch", found, data_version=version, warnings=found.warnings, engine=_worked(engine, power))
         return
     output.show(chapter.drift(found))
+
+
+def _worked(url: str, engine: Engine) -> dict[str, object] | None:
+    return {"url": url, "worker_ids": engine.worker_ids()} if url != "local" else None
 
 
 def mark(
