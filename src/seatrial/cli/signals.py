@@ -69,6 +69,14 @@ def explain(
 def evaluate(
     labels: Annotated[Path, typer.Option(metavar="FILE", help="Labelled turns, JSONL.")],
     disputed: Annotated[bool, typer.Option("--disputed", help="Count disputed turns in every table.")] = False,
+    leave_sources_out: Annotated[
+        bool,
+        typer.Option("--leave-sources-out", help="Fit the detectors anew without each source that is scored (slow)."),
+    ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="chat:MODEL@URL", help="A model to decide turns that the detectors are unsure of."),
+    ] = None,
     threshold: Annotated[float, typer.Option(help="Confidence from which a verdict counts, in [0, 1].")] = 0.5,
     correction_threshold: Annotated[float, typer.Option(help="The same for corrections.")] = 0.7,
     level: LevelOption = 0.95,
@@ -77,12 +85,35 @@ def evaluate(
     """Precision, recall and F1 of the detectors on labelled human turns, with confusions, threshold curves and
     calibration.
 
-    Example: seatrial signals evaluate --labels turns.jsonl
+    Examples:
+
+      seatrial signals evaluate --labels turns.jsonl
+
+      seatrial signals evaluate --labels turns.jsonl --leave-sources-out
+
+      seatrial signals evaluate --labels turns.jsonl --judge chat:qwen3@http://localhost:8000/v1
     """
     from seatrial import signals
+    from seatrial.errors import UsageError
 
+    if judge is not None and leave_sources_out:
+        raise UsageError("--judge and --leave-sources-out measure different detectors", hint="give one of them")
     settings = signals.SignalSettings(threshold=threshold, correction_threshold=correction_threshold)
-    result = signals.evaluate(labels, level=level, disputed=disputed, settings=settings)
+    turns = signals.read_labels(labels)
+    if judge is not None:
+        from contextlib import closing
+
+        from seatrial.flows import turn_judge
+
+        with closing(turn_judge.by_spec(judge)) as second:
+            result = turn_judge.evaluate(turns, second, level=level, disputed=disputed, settings=settings)
+    else:
+        fitted = None
+        if leave_sources_out:
+            from seatrial.signals import training
+
+            fitted = training.left_out(turns)
+        result = signals.evaluate(turns, level=level, disputed=disputed, settings=settings, judge=fitted)
     if as_json:
         output.emit("signals evaluate", result, warnings=result.warnings)
         return

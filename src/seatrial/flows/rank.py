@@ -261,7 +261,11 @@ def _unheard(headline: str, heard: voices.Voices) -> list[Dropped]:
 def _doubtful(headline: str, heard: voices.Voices) -> list[str]:
     """Said where a user chose to rank by an outcome that would not head the report by itself."""
     why = heard.barred.get(headline)
-    return [] if why is None else [f"{headline} would not head a report by itself: it rests on {why}"]
+    return (
+        [*heard.warnings]
+        if why is None
+        else [*heard.warnings, f"{headline} would not head a report by itself: it rests on {why}"]
+    )
 
 
 def _skipped(read: intake.IngestResult | None) -> list[Dropped]:

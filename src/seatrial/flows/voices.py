@@ -30,6 +30,7 @@ class Voices(NamedTuple):
     """Every kind with its use; `silent` are the kinds that some outcome would hear but the headline may not."""
 
     kinds: tuple[KindUse, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def silent(self) -> tuple[str, ...]:
@@ -84,7 +85,10 @@ def chosen(turn_labels: Path | None, *, every_kind: bool) -> Voices:
     """What a user's options come to."""
     if every_kind:
         return everyone()
-    return shipped() if turn_labels is None else by_labels(signals.evaluate(turn_labels).kinds)
+    if turn_labels is None:
+        return shipped()
+    found = signals.evaluate(turn_labels)
+    return by_labels(found.kinds)._replace(warnings=found.warnings)
 
 
 class _Known(NamedTuple):

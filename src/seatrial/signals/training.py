@@ -1,22 +1,28 @@
 """Labelled turns to points of the rules, weights of the classifier and their combination, always leaving sources out.
 
-Nothing here runs when signals are extracted: `scripts/fit_points` and `scripts/train_classifier` use it.
+Nothing here runs when signals are extracted: `signals evaluate --leave-sources-out`, `scripts/train_classifier` and
+`scripts/measure` use it.
 """
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
+from seatrial.errors import EvidenceError
 from seatrial.signals import grams, language, matching
-from seatrial.signals.accuracy import LabelledTurn
+from seatrial.signals.accuracy import Judge, LabelledTurn
 from seatrial.signals.classifier import CONTEXT_SCALE
-from seatrial.signals.lexicon import CONTEXTS, Lexicon
+from seatrial.signals.lexicon import CONTEXTS, Lexicon, builtin
 
 Floats = NDArray[np.float64]
 KINDS = language.HUMAN_KINDS
@@ -83,6 +89,15 @@ def matrix(views: Sequence[str], befores: Sequence[str]) -> sparse.csr_matrix:
     n = np.bincount(row, minlength=len(views)).astype(np.float64)
     value = 1.0 / np.sqrt(np.maximum(n, 1.0))[row]
     return sparse.csr_matrix((value, (row, bucket)), shape=(len(views), 1 << grams.BITS))
+
+
+@lru_cache(maxsize=1)
+def start() -> tuple[Rows, Points]:
+    """What every fit begins with: the authored turns, which hold no words but ours, and the hand-written points."""
+    home = resources.files("seatrial.signals")
+    own = tomllib.loads(home.joinpath("authored_turns.toml").read_text("utf-8"))
+    points = json.loads(home.joinpath("hand_points.json").read_text("utf-8"))
+    return rows(authored(own), builtin()), hand(builtin(), points)
 
 
 class Points(NamedTuple):
@@ -246,7 +261,7 @@ def shifts(score: Floats, data: Rows, sure: NDArray[np.bool_], other: NDArray[np
 
 
 def authored(file: dict[str, list[str]], seed: int = 0, times: int = 3) -> list[LabelledTurn]:
-    """Turns of scripts/authored_turns.toml, those with a gap filled `times` times."""
+    """Turns of authored_turns.toml, those with a gap filled `times` times."""
     rng = np.random.default_rng(seed)
     gaps = {k: v for k, v in file.items() if k not in (*KINDS, "other")}
     out = []
@@ -270,3 +285,37 @@ def joined(data: Rows, extra: Rows | None) -> Rows:
         sparse.vstack([data.grams, extra.grams]).tocsr(), np.vstack([data.y, extra.y]),
         np.concatenate([data.source, extra.source]), np.concatenate([data.weight, extra.weight]),
     )  # fmt: skip
+
+
+def left_out(turns: Sequence[LabelledTurn]) -> Judge:
+    """A judge of these turns whose points and weights were fitted without the turn's source; thresholds stand where the
+    pooled predictions of undisputed turns put them.
+
+    Raises:
+        EvidenceError: fewer than two sources to leave out in turn.
+    """
+    people = [t for t in turns if not t.harness]
+    data = rows(people, builtin())
+    if len(folds(data.source)) < 2:
+        raise EvidenceError(
+            "the labelled turns come from one source, or from several of fewer than "
+            f"{SMALL} turns: none can be left out in turn",
+            hint='name each turn\'s project in its "source"',
+        )
+    extra, prior = start()
+    _, both = out_of_source(data, extra, prior)
+    sure = np.array([not t.disputed for t in people])
+    other = np.array([t.labels == ("other",) for t in people])
+    shift, _ = shifts(both, data, sure, other)
+    chances = special.expit(both + shift)
+    place = {id(turn): i for i, turn in enumerate(people)}
+
+    def judge(turn: LabelledTurn) -> list[language.Verdict]:
+        row = chances[place[id(turn)]]
+        return [
+            language.Verdict(kind, float(row[j]), 0, len(turn.turn), "fitted without its source")
+            for j, kind in enumerate(KINDS)
+            if row[j] >= language.REPORT_FLOOR
+        ]
+
+    return judge
