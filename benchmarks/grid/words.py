@@ -74,7 +74,11 @@ _RARE = (
     "Few pairs differ at all, and neither bootstrap nor t knows what was not drawn; the sign-flip test keeps its level."
 )
 
+_FLIPS = "Inverting sign flips presumes that every pair moves by the same amount; with few pairs that differ none does."
+
 WHY: dict[tuple[str, str, str], str] = {
+    (paired.PAIRED, "", "sign-flip interval"): _FLIPS,
+    (paired.PAIRED, "", "paired mean over tasks, t"): "Of twenty tasks two or three differ, too few for t.",
     (shares.SHARES, "", "clustered Wilson, t (default)"): _UNEVEN,
     (shares.PASSING, "", "pass^4, t over tasks (default)"): _SKEWED,
     (paired.RECOVERY, "", "bootstrap over tasks (default)"): _RARE,
