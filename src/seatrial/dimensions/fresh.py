@@ -31,7 +31,7 @@ SECONDS = 120
 HASH_SEED = "4242"
 """The order of sets in the child: fixed, so that equal inputs give equal reports, and seldom that of the recorder."""
 
-ALONE = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+ALONE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The child forks: threads that libraries start for their own arithmetic would not live on in what it forks."""
 
 _HEAD = struct.Struct(">I")
