@@ -35,7 +35,7 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 def main(quick: bool) -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500 if quick else 10_000
-    few = int(sys.argv[2]) if len(sys.argv) > 2 else 20 if quick else 300
+    few = int(sys.argv[2]) if len(sys.argv) > 2 else 4 if quick else 300
     if n:
         own(n, np.random.default_rng(1))
     if few:

@@ -103,7 +103,7 @@ def passing(kind: str, tasks: int, few: bool) -> Cell:
         Method("scipy ttest_1samp against the margin", _not_worse, ours=False, share=0.4),
     )
     where = "lost by few tasks" if few else "lost by all"
-    return Cell(PASSES, f"{kind}, {tasks} x {RUNS}, {where}", draw, methods, times=3)
+    return Cell(PASSES, f"{kind}, {tasks} x {RUNS}, {where}", draw, methods, alpha=0.064, times=3)
 
 
 class Stream(NamedTuple):

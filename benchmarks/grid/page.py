@@ -85,7 +85,7 @@ def _table(cells: Done) -> list[str]:
 
 def _row(cell: Cell, r: Rates, heads: list[str], *, first: bool) -> list[str]:
     name = f"**{r.method}**" if r.ours and not r.foil else f"{r.method} (foil)" if r.foil else r.method
-    design = f"{cell.design} ({cell.nominal:.0%})" if first else ""
+    design = cell.design if first else ""
     if r.missing:
         return [design, name, r.missing, *[""] * (len(heads) - 3)]
     cells = {

@@ -8,11 +8,12 @@ OPENING = [
     "Each row is a simulation with known truth: how often the interval holds it (coverage), how often a test at",
     "5% or an interval rejects where there is no effect (type I error), how often where there is one (power), and",
     "how wide the interval is on average. The number after ± is the Monte Carlo error of the row. **low** marks",
-    "coverage more than two such errors below what is promised, **high** a type I error so far above 5%. Methods",
-    "of this project are bold; the others are peers, called as their manuals say, on the same samples (slow ones",
-    "on the first of them). A *foil* is a wrong way on purpose. *Refused* is the share of samples on which a",
-    "method gives no interval: with fewer than five effective users of some model rank prints a reason and no",
-    "number, and those samples count for nothing. Power of a method whose type I error is high means nothing.",
+    "coverage more than two such errors below the promised 95%, **high** a type I error so far above the promised",
+    "5%. Methods of this project are bold; the others are peers, called as their manuals say, on the same samples",
+    "(slow ones on the first of them). A *foil* is a wrong way on purpose. *Refused* is the share of samples on",
+    "which a method gives no interval: with fewer than five effective users of some model rank prints a reason",
+    "and no number, and those samples count for nothing. Power of a method whose type I error is high means",
+    "nothing.",
 ]
 
 ABOUT: dict[str, list[str]] = {
