@@ -12,7 +12,7 @@ builds whole traces with the account of every byte, hashes the source, and drops
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import json
 import os
 import resource
@@ -24,7 +24,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from contract import row, told
+from contract import installed, row, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -86,6 +86,7 @@ def runner(name: str) -> Callable[[Path], int]:
     if name == "json loop":
         return by_loop(json.loads)
     if name == "orjson loop":
+        assert installed("orjson")
         return by_loop(importlib.import_module("orjson").loads)
     return by_loop(importlib.import_module("msgspec.json").decode)
 
@@ -125,7 +126,7 @@ def main(quick: bool) -> None:
     if not source:
         sys.exit("no real sessions found: set SEATRIAL_DATA")
     names = ["seatrial", "msgspec loop", "json loop"]
-    if importlib.util.find_spec("orjson") is not None:
+    if installed("orjson"):
         names.append("orjson loop")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -100,7 +100,7 @@ def version(package: str, peers: Path | None) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         found = list(peers.glob(f"{package.replace('-', '_')}-*.dist-info")) if peers else []
-        return found[0].name.split("-")[1] if found else None
+        return found[0].name.removesuffix(".dist-info").split("-")[1] if found else None
 
 
 def machine(peers: Path | None) -> dict[str, Any]:
