@@ -8,6 +8,7 @@ batch to the last: so the answer is that of the local engine, to the last bit.
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +99,8 @@ class DistributedEngine:
         """
         if at_once < 1:
             raise UsageError(f"at least 1 must work at a time, got {at_once}")
-        share = min(1.0, self.processors / at_once)
+        # Ray counts processors in ten-thousandths, rounded: three thirds must not become more than the whole.
+        share = min(1.0, math.floor(self.processors / at_once * 10_000) / 10_000)
         for ended in errands.each_ended(fn, pieces, at_once=at_once, share=share):
             if ended.pid is not None:
                 self._met(ended.pid, ended.version)
