@@ -104,7 +104,8 @@ def _init(address: str | None, workers: int | None) -> None:
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *_, **__: None
     if address is None:
-        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        # "local": a new one, also where another cluster runs on this machine.
+        ray.init("local", num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     else:
         ray.init(address, log_to_driver=False, logging_level="ERROR")
 
