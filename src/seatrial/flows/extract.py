@@ -16,7 +16,7 @@ from seatrial.errors import SeatrialError
 from seatrial.flows import voices
 from seatrial.flows.reach import address_of, reached
 from seatrial.records import SCORED, Assignment, Dropped, SessionScore, Trace, Weights
-from seatrial.records.fitting import fitting
+from seatrial.records.fitting import frame_of
 from seatrial.records.tables import OUTCOMES_TABLE
 from seatrial.scoring.outcomes import VERSION as SCORING_VERSION
 from seatrial.store import Store
@@ -154,9 +154,9 @@ def extract_traces(
         if isinstance(done, str):
             continue
         found.append(done[0])
-        rows.append(fitting(OUTCOMES_TABLE, done[1] | {"extraction": stamp, "blob": blobs.get(trace.id)})[0])
+        rows.append(done[1] | {"extraction": stamp, "blob": blobs.get(trace.id)})
     frames = signals.frames(found)
-    frames["outcomes"] = pl.DataFrame(rows, schema=OUTCOMES_TABLE.schema(), orient="row")
+    frames["outcomes"] = frame_of(OUTCOMES_TABLE, {n: [row.get(n) for row in rows] for n in OUTCOMES_TABLE.names})
     return frames
 
 

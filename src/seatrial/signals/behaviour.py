@@ -122,6 +122,7 @@ def transfers(trace: Trace, calls: Sequence[CallFact], settings: SignalSettings)
     return out
 
 
+@lru_cache(maxsize=1024)
 def tier(model: str) -> tuple[str, int] | None:
     """Family and tier (0 lowest) of a model name, None where either is not known."""
     name = model.lower()
@@ -136,11 +137,14 @@ def upgrades(trace: Trace, turns: Sequence[Turn], unhappy: frozenset[int]) -> li
     if not unhappy:
         return out
     agents = [step for step in trace.steps if step.event_class == "agent" and step.model and not step.copied]
+    models = {step.model for step in agents} | {turn.agent.model for turn in turns if turn.agent is not None}
+    if len(models - {None}) < 2:
+        return out
     for turn in turns:
         if turn.step.index not in unhappy or turn.agent is None or not turn.agent.model:
             continue
         answer = next((step for step in agents if step.index > turn.step.index), None)
-        if answer is None or answer.model is None:
+        if answer is None or answer.model is None or answer.model == turn.agent.model:
             continue
         before, after = tier(turn.agent.model), tier(answer.model)
         if before and after and before[0] == after[0] and after[1] > before[1]:

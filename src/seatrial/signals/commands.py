@@ -304,27 +304,26 @@ def _fact(
 ) -> CallFact:
     """What became of a call; what its result shows is added to `signals`. Both come with their places in the step."""
     position, call = called
-    text = command_text(call)
-    command = read(text) if text is not None else None
+    tool, line = call.name, command_text(call)
+    command = read(line) if line is not None else None
     head = command.head if command is not None else None
+    what, model = intent(call, head), step.model or trace.model
     if came is None:
         return CallFact(
-            session=trace.id, step=step.index, call=position, tool=call.name, outcome="unknown",
-            intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
-            hallucinated=call.validity == "unknown_tool",
+            session=trace.id, step=step.index, call=position, tool=tool, outcome="unknown", intent=what,
+            call_id=call.id, model=model, command=head, hallucinated=call.validity == "unknown_tool",
         )  # fmt: skip
     index, result = came
     finding = classify(call, result, command)
-    if finding is _NOTHING and result.outcome != "error" and call.validity != "unknown_tool":
+    outcome, code = result.outcome, result.exit_code
+    if finding is _NOTHING and outcome != "error" and call.validity != "unknown_tool":
         return CallFact(
-            session=trace.id, step=step.index, call=position, tool=call.name, outcome=result.outcome,
-            intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
-            exit_code=result.exit_code,
+            session=trace.id, step=step.index, call=position, tool=tool, outcome=outcome, intent=what,
+            call_id=call.id, model=model, command=head, exit_code=code,
         )  # fmt: skip
     fact = CallFact(
-        session=trace.id, step=step.index, call=position, tool=call.name, outcome=result.outcome,
-        intent=intent(call, head), call_id=call.id, model=step.model or trace.model, command=head,
-        cause=finding.cause, exit_code=result.exit_code, abnormal=finding.abnormal,
+        session=trace.id, step=step.index, call=position, tool=tool, outcome=outcome, intent=what, call_id=call.id,
+        model=model, command=head, cause=finding.cause, exit_code=code, abnormal=finding.abnormal,
         hallucinated=hallucinated(call, result),
     )  # fmt: skip
     if finding.cause or finding.abnormal:
