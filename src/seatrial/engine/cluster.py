@@ -22,7 +22,10 @@ _QUIET = {
 ANSWERS_S = 5.0
 """How long a port may take to answer."""
 
-JOINS_S = 45.0
+STARTS_S = 300.0
+"""How long a cluster of our own may take to start: on a machine with much else to do, a minute or more."""
+
+JOINS_S = 60.0
 """How long joining may take. Ray itself would wait for minutes for what is no cluster, and then end this process."""
 
 LOOKS_S = 120.0
@@ -122,7 +125,9 @@ def _in_time(begin: Callable[[], None], address: str | None) -> None:
 
     thread = threading.Thread(target=run, name="joining a cluster", daemon=True)
     thread.start()
-    thread.join(JOINS_S)
+    thread.join(JOINS_S if address is not None else STARTS_S)
+    if thread.is_alive() and address is None:
+        raise InfrastructureError(f"a Ray cluster did not start on this machine in {STARTS_S:.0f} s", hint="try again")
     if thread.is_alive():
         raise _unreachable(address, f"what listens there did not answer as a Ray cluster does in {JOINS_S:.0f} s")
     if failed:
