@@ -1,6 +1,6 @@
 """Pages of the web application over a store of many sessions: time, processor time and memory.
 
-    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--quick] [--json]
+    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--browser] [--quick] [--json]
 
 Puts synthetic rows straight into the tables (sessions, outcomes, signals; a few hundred real traces stand behind
 them), ranks a small store of the same models and keeps that result in the large one, then asks the application for
@@ -14,6 +14,9 @@ import argparse
 import contextlib
 import io
 import resource
+import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -213,12 +216,53 @@ def loads(store: Store, n: int) -> Iterator[Load]:
                        size=len(answer.content))  # fmt: skip
 
 
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """One page in a browser: seconds from the click to the end of its layout and first paint, at the first and the
+    second look, and how many elements it has."""
+
+    page: str
+    first_s: float
+    second_s: float
+    elements: int
+
+
+_SHOWN = """() => new Promise(done => requestAnimationFrame(() => setTimeout(() => done(
+  [performance.now() / 1000, document.querySelectorAll('*').length]))))"""
+
+
+def seen(path: Path, n: int) -> Iterator[Seen]:
+    """Look at every page twice in Chromium, with the server in a process of its own. Needs playwright and a browser."""
+    from playwright.sync_api import sync_playwright
+
+    command = [sys.executable, "-c", "from seatrial.cli import main; main()", "view", "--no-browser"]
+    with subprocess.Popen([*command, "--store", str(path)], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        address = next(line.split("look at ")[1].strip().rstrip("/") for line in server.stderr if "look at " in line)
+        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+        try:
+            with sync_playwright() as play:
+                browser = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+                page = browser.new_page(viewport={"width": 1440, "height": 900})
+                for title, where in pages(n).items():
+                    if where.startswith("/api/"):
+                        continue
+                    taken = []
+                    for _ in range(2):
+                        page.goto(address + where, timeout=120_000)
+                        taken.append(page.evaluate(_SHOWN))
+                    yield Seen(page=title, first_s=taken[0][0], second_s=taken[1][0], elements=taken[1][1])
+                browser.close()
+        finally:
+            server.terminate()
+
+
 def main(quick: bool) -> None:
     from contract import also, row
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=20_000 if quick else 1_000_000)
     parser.add_argument("--store", type=Path)
+    parser.add_argument("--browser", action="store_true", help="look at the pages in Chromium too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = given.store or Path(folder) / "store"
@@ -230,9 +274,11 @@ def main(quick: bool) -> None:
             rank_like(store)
         made = f"made in {time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s of processor)"
         found = list(loads(store, given.sessions))
+        shown = list(seen(path, given.sessions)) if given.browser else []
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     also("loads", msgspec.to_builtins(found))
     also("peak_mib", peak)
+    also("seen", msgspec.to_builtins(shown))
     for one in found:
         row(
             f"page {one.page}, second answer",
@@ -246,6 +292,10 @@ def main(quick: bool) -> None:
     for one in found:
         print(f"{one.page:<14}{one.first_s:>9.2f}{one.first_cpu_s:>8.2f}{one.second_s:>10.2f}{one.second_cpu_s:>8.2f}"
               f"{one.size:>11,}")  # fmt: skip
+    for look in shown:
+        print(
+            f"{look.page:<14} in Chromium: {look.first_s:.2f} s, then {look.second_s:.2f} s, {look.elements:,} elements"
+        )
 
 
 if __name__ == "__main__":

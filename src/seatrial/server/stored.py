@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from seatrial.errors import UsageError
-from seatrial.records import Ranking
+from seatrial.records import Estimate, Ranking
 from seatrial.server import withheld
 from seatrial.store import Permission, ResultHead, Store, StoredResult
 
@@ -38,12 +38,33 @@ def as_record(result: StoredResult, kind: type[T], within: str | None = None) ->
     if within is not None and isinstance(held, dict):
         held = held.get(within)
     try:
-        return msgspec.convert(held, kind)
+        made: T = _revived(msgspec.convert(held, kind))
+        return made
     except msgspec.ValidationError as error:
         raise UsageError(
             f"this result was made by seatrial {result.envelope.get('seatrial')} and cannot be shown: {error}",
             hint="run its command again",
         ) from error
+
+
+_ESTIMATE = frozenset(f.encode_name for f in msgspec.structs.fields(Estimate) if f.required)
+
+
+def _revived(value: Any) -> Any:
+    """A record with estimates wherever commands put them: fields that may hold anything come back as plain objects."""
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        changed = {name: new for name, old in fields.items() if (new := _revived(old)) is not old}
+        return msgspec.structs.replace(value, **changed) if changed else value
+    if isinstance(value, dict):
+        if value.keys() >= _ESTIMATE:
+            return msgspec.convert(value, Estimate)
+        made = {k: _revived(v) for k, v in value.items()}
+        return made if any(made[k] is not v for k, v in value.items()) else value
+    if isinstance(value, list | tuple):
+        some = [_revived(v) for v in value]
+        return type(value)(some) if any(a is not b for a, b in zip(some, value, strict=True)) else value
+    return value
 
 
 def is_ranking(result: StoredResult) -> bool:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from seatrial.canon import canonical
+from seatrial.cli.demo import keep
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.sentences import built_in
 from seatrial.flows import demo
 from seatrial.flows.demo_result import DemoRun
+from seatrial.report.chapters import ranking
+from seatrial.report.chapters.recovery import contrast
+from seatrial.report.chapters.router import fit
+from seatrial.report.section import Section
+from seatrial.server import shown
+from seatrial.store import Store
 
 N = 120
 NAMES = [profile.name for profile in habits.FLEET]
@@ -89,6 +97,30 @@ def test_the_json_result_is_plain(run: DemoRun) -> None:
     assert result["truth"][NAMES[0]]["success"]["mean"] > 0.8
     assert {"report", "order_recovered", "detectors", "ranking", "agreement"} <= result.keys()
     assert result["gate"] == {"unchanged": "PASS", "broken": "REGRESSION"}
+
+
+def said(sections: Sequence[Section]) -> list[tuple[str, list[str]]]:
+    """Headings with every word of their tables; objects out of JSON have their names in another order."""
+    return [(s.heading, sorted(str(cell) for t in s.tables for row in t.rows for cell in row)) for s in sections]
+
+
+def test_what_was_found_is_kept_where_the_browser_looks(run: DemoRun) -> None:
+    keep(str(run.folder / demo.STORE), run)
+    store = Store.open(run.folder / demo.STORE)
+    kept = store.results()
+    assert sorted(head.command for head in kept) == [
+        "gate", "gate", "rank", "recover contrast", "recover fit", "scorecard",
+    ]  # fmt: skip
+    direct = {
+        "rank": ranking(run.ranking),
+        "recover contrast": contrast(run.recovery.contrast),
+        "recover fit": fit(run.recovery.router),
+    }
+    for head in kept:
+        again = shown.sections(store.result(head.id))
+        assert again, head.command
+        if head.command in direct:
+            assert said(again) == said(direct[head.command]), f"{head.command} reads the same from the store"
 
 
 def test_counting_a_turn_once_per_kind() -> None:

@@ -265,6 +265,42 @@ def test_the_api_says_what_its_document_says(client: Callable[..., TestClient]) 
     assert len(opened.get("/api/session/steps", params={"id": "first-session-here"}).json()["steps"]) == 2
 
 
+def test_a_form_that_comes_too_late_may_be_sent_again_from_our_own_page_only(client: Callable[..., TestClient]) -> None:
+    """The fields come back for one more click, unless another site, or nobody we know of, had sent them."""
+    opened = client()
+    sent = {"form_token": "of-an-earlier-server", "text": 'it said "</form><script>'}
+    late = opened.post("/triage/incident", data=sent, headers={"origin": HERE})
+    assert late.status_code == 403
+    assert "Send it again" in late.text
+    assert "it said &#34;&lt;/form&gt;&lt;script&gt;" in late.text
+    token = re.search(r'name="form_token" value="([^"]+)"', late.text.partition("<main")[2])
+    assert token is not None
+    again = {"form_token": token[1], "text": sent["text"]}
+    assert opened.post("/triage/incident", data=again, headers={"origin": HERE}).url.path == "/triage"
+    for origin in ({}, {"origin": "http://evil.example"}, {"origin": "http://127.0.0.1:9"}, {"origin": "null"}):
+        foreign = opened.post("/triage/incident", data=sent, headers=origin)
+        assert foreign.status_code == 403
+        assert "Send it again" not in foreign.text, origin
+        assert "it said" not in foreign.text, origin
+
+
+def test_a_refusal_keeps_the_way_to_everything_else(client: Callable[..., TestClient]) -> None:
+    viewer = client(*HOLDERS, authorization=f"Bearer {TOKENS['viewer']}")
+    refused = viewer.get("/audit")
+    assert refused.status_code == 403
+    assert 'href="/sessions"' in refused.text
+    assert 'href="/audit"' not in refused.text
+    nobody = client(*HOLDERS)
+    assert 'id="nav"' not in nobody.get("/sign-in").text
+    signed_out = nobody.post("/triage/incident", data={"text": "x"})
+    assert signed_out.status_code == 401
+    assert 'href="/sign-in"' in signed_out.text
+    wrong = client().post("/sessions", data={})
+    assert (wrong.status_code, set(wrong.headers["allow"].split(", "))) == (405, {"GET", "HEAD"})
+    assert "<h1>" in wrong.text
+    assert client().post("/api/sessions", json={}).json()["error"]["message"] == "nothing can be done by POST here"
+
+
 def test_only_known_jobs_are_started(client: Callable[..., TestClient]) -> None:
     opened = client()
     for body in ({}, {"what": "forget"}, {"what": "rank", "outcome": "--help"}, {"what": ["rank"]}):
