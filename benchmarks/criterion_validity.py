@@ -4,9 +4,9 @@
 
 DATA is SEATRIAL_DATA unless given; there is one size.
 
-Reports the AUC of every signal and of the count score for the reward, the order of the systems by signals alone and
-with prediction-powered estimates on a random quarter of the rewards, beside the true order, and escalations against
-the transfers that the logs hold.
+Reports the AUC of every signal and of the count score for the reward; the order of the systems by signals alone (by the
+kinds that may head a report, and by all of them) and with prediction-powered estimates on a random quarter of the
+rewards, beside the true order; and escalations against the transfers that the logs hold.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def runs(data: Path) -> dict[str, list[Trace]]:
     return out
 
 
-def outcomes(traces: list[Trace]) -> pl.DataFrame:
-    """The outcomes table of some traces."""
-    return extract_traces(traces, scoring.UNIT, fingerprint(scoring.UNIT), blobs={})["outcomes"]
+def outcomes(traces: list[Trace], silent: tuple[str, ...] | None = None) -> pl.DataFrame:
+    """The outcomes table of some traces; `silent` kinds of signal do not count in the mean (None: the default ones)."""
+    stamp = fingerprint(scoring.UNIT, silent)
+    return extract_traces(traces, scoring.UNIT, stamp, blobs={}, silent=silent)["outcomes"]
 
 
 def escalations(traces: list[Trace], tool: str = "transfer_to_human_agents") -> dict[str, int]:
@@ -69,6 +70,12 @@ def main() -> None:
                 f"  {system.system[:34]:34} true {system.truth:.2f}  signals {shown}  PPI {both[0]}  labels {both[1]}"
             )
         print(f"  order by signals against the true order: tau {criterion.agreement(systems)}")
+        every = outcomes(traces, silent=())
+        loud = criterion.orders(every, seed=0)
+        told = ", ".join("-" if one.signals is None else f"{one.signals:.3f}" for one in loud)
+        print(
+            f"  with every kind of signal: {told}; AUC {criterion.aucs(every)[0].auc}, tau {criterion.agreement(loud)}"
+        )
         if len(systems) > 1:
             print(f"  over 100 draws of a quarter of the rewards: {criterion.over_draws(table)}")
 

@@ -64,8 +64,8 @@ SIGNALS: dict[str, str] = {
     "command_recovery": "Command recovery",
     "no_tool_hallucination": "No invented tools",
     "outcome": "recorded outcome",
-    "signals_mean": "mean of the signal outcomes",
-    "signals": "mean of the signal outcomes",
+    "signals_mean": "mean of the signals",
+    "signals": "mean of the signals",
     "score": "count score",
 }
 
