@@ -13,8 +13,7 @@ run that was stopped goes on with. Then measures, each in processes of its own:
 
 CPU seconds, of all processes together, compare where a machine is shared; wall time and peak memory stand beside them:
 of the largest process, and of all at once (shared pages counted once, looked at twice a second). `--write` puts the
-table into docs/reference/benchmarks/ten-million.md. Needs Linux. A store that was extracted already is measured only
-with `--again`: its signals are forgotten first.
+table into docs/reference/benchmarks/ten-million.md. Needs Linux. Signals that the store has are forgotten first.
 """
 
 from __future__ import annotations
@@ -132,20 +131,19 @@ def main() -> None:
     parser.add_argument("--store", default="out/ten-million")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--again", action="store_true", help="forget the store's signals and measure once more")
     parser.add_argument("--limit-only", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.limit_only:
         print(limit(options.store, options.workers))
         return
     store = Store.open(options.store, create=True, durable=False)
+    if store.table("sessions").filter(pl.col("format") != "synthetic").limit(1).collect().height:
+        sys.exit("this store holds sessions that are not synthetic: name another")
     n, steps = held(store)
     if steps < options.steps:
         fill(store, options.steps - steps, n)
         n, steps = held(store)
     done = store.table("outcomes").select("session").collect()["session"].to_list()
-    if done and not options.again:
-        sys.exit("this store was extracted already: --again forgets its signals and measures once more")
     if done:
         store.commit({name: store.table(name).head(0).collect() for name in EXTRACTED}, replace_sessions=done)
     text = report(options, n, steps)

@@ -236,3 +236,29 @@ def test_argv_commands_are_read() -> None:
     call = ToolCall(id="1", name="shell", arguments={"command": ["bash", "-lc", "cd x && grep y z"]})
     assert commands.command_text(call) == "cd x && grep y z"
     assert commands.command_text(ToolCall(id="1", name="Edit", arguments={"command": "x"})) is None
+
+
+NOISE = "/bin/bash: line 3: dump_bash_state: command not found\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "abnormal"),
+    [
+        ("make build", NOISE, False),
+        ("make build", NOISE + "bash: frob: command not found\n", True),
+        ("make build", "built\n", False),
+        ("cat a | sort", NOISE * 20 + "bash: frob: command not found\n", True),
+        ("cat a | sort", "x\n" * 400 + "bash: frob: command not found\n", False),
+        (None, NOISE + "error: it broke", True),
+        (None, "\n\n" + NOISE + "error: it broke", True),
+        (None, "fine\n" + NOISE + "error: it broke", False),
+    ],
+)  # fmt: skip
+def test_what_the_wrapper_prints_is_neither_evidence_nor_in_the_way(
+    command: str | None, text: str, abnormal: bool
+) -> None:
+    arguments = {"command": command} if command is not None else {"file_path": "a.py"}
+    call = ToolCall(id="c", name="Bash" if command is not None else "Edit", arguments=arguments)
+    read = calls.read(command) if command is not None else None
+    found = commands.classify(call, ToolResult(call_id="c", outcome="ok", text=text), read)
+    assert found.abnormal is abnormal
