@@ -49,12 +49,13 @@ def cluster(environment: Mapping[str, str], cpus: int = 2) -> Iterator[str]:
     """A cluster with one machine; its URL. The environment must name a token."""
     port = free_port()
     with node(environment, "--head", f"--num-cpus={cpus}", f"--port={port}", "--include-dashboard=false"):
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
+        until = time.monotonic() + 300
+        while True:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 break
             except OSError:
+                assert time.monotonic() < until, "the cluster did not start"
                 time.sleep(0.2)
         yield f"ray://127.0.0.1:{port}"
 
