@@ -170,6 +170,8 @@ def report(options: argparse.Namespace, n: int, steps: int) -> str:
     extraction = first["cpu"] - again["cpu"]
     shown = sizes()
     made = f"{n:,} sessions, {steps:,} steps"
+    if steps < 9_900_000:
+        made = f"**A run of less than the full size: starting processes weighs more in it than at ten million.** {made}"
     return "\n".join([
         "# Ten million steps", "",
         "Made by `python benchmarks/ten_million.py --write`, which tells what is measured and how. Extraction of every "
