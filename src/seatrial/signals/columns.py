@@ -7,6 +7,7 @@ the tables belong to another lexicon, turn by turn through `language`. Both give
 from __future__ import annotations
 
 import importlib.util
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -15,16 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seatrial.errors import MissingExtra, UsageError
-from seatrial.signals import automata, classifier, grams, language, matching
+from seatrial.signals import automata, classifier, grams, language, matching, patterns
 from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 
 Engine = Literal["auto", "compiled", "plain"]
-BATCH = 2_000
+BATCH = 500
 """Turns that are read at once: what they need fits a processor's cache."""
 
 WORTH_COMPILING = 100_000
 """Turns from which `auto` uses the compiled loops: loading them takes about a second, the first time a minute."""
 
+MANY = 20_000
+"""Turns after which a process has spent more time on reading than loading the compiled loops takes."""
+
+_CODES = 0x110000
+_WIDTH = 256
+"""Characters of a turn that most turns do not exceed."""
+
+_MARKS = '`">@[<$\x1a|#\n'
 _ORDER = np.array([0, 5, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11], np.int64)
 """Contexts in the order in which `language.contexts` lists them, so that sums round alike."""
 
@@ -100,8 +109,7 @@ def _plain(
 class _Tables(NamedTuple):
     """Everything that the compiled loops look up."""
 
-    said: tuple[Any, ...]
-    hunt: Any
+    near: Any
     far: Any
     raw: Any
     agent: Any
@@ -109,6 +117,7 @@ class _Tables(NamedTuple):
     points: NDArray[np.float64]
     share: NDArray[np.float64]
     raw_cue: NDArray[np.bool_]
+    wide: NDArray[np.uint64]
     pointers: tuple[NDArray[Any], ...]
     bias: NDArray[np.float64]
     context_points: NDArray[np.float64]
@@ -116,132 +125,304 @@ class _Tables(NamedTuple):
 
 
 class _Letters:
-    """What every character becomes, found when it is first met: arrays over all code points."""
+    """What every character is to the loops: arrays over all code points, of which `plain` and `flags` are found when
+    a character is first met."""
 
-    def __init__(self, own: list[int], agent: list[int]) -> None:
-        self.plain = np.zeros(0x110000, np.uint32)
-        self.plain[:128] = np.arange(128)
-        self.flags = np.zeros(0x110000, np.uint8)
-        self.symbol = np.full(0x110000, 128 + len(own), np.uint16)
-        self.agent = np.zeros(0x110000, np.uint16)
-        for array, named in ((self.symbol, own),):
-            array[:128] = np.arange(128)
-            array[named] = 128 + np.arange(len(named))
-        self._agent = {code: 128 + i for i, code in enumerate(agent)}
-        self._other = 128 + len(agent)
+    def __init__(self, held: automata.Loaded) -> None:
+        from seatrial.signals import facts
+
+        self.plain = np.zeros(_CODES, np.uint32)
+        self.plain[:128] = [ord(matching.normalise(chr(code))) for code in range(128)]
+        self.flags = np.zeros(_CODES, np.uint8)
+        self.symbol = np.full(_CODES, 128 + len(held.symbols), np.uint16)
+        self.symbol[:128] = np.arange(128)
+        self.symbol[held.symbols] = 128 + np.arange(len(held.symbols))
+        self.raw = held.sides["raw"][0].column.astype(np.uint8)[self.symbol]
+        self.looks = _looks(held)[self.symbol]
+        self.agent = _heard(held)
+        self.marks = np.zeros(129, np.uint8)
+        self.marks[[9, 10, 11, 12, 13, 28, 29, 30, 31, 32]] = facts.BLANK
+        for chars, bit in (
+            ("!", facts.EXCLAIM),
+            (_MARKS, facts.MARK),
+            (":", facts.COLON),
+            (matching.MASK, facts.STAND_IN),
+        ):
+            self.marks[[ord(c) for c in chars]] |= bit
 
     def meet(self, codes: NDArray[np.uint32]) -> None:
-        """Make sure that all characters in `codes` are known."""
-        far = codes[codes > 127]
-        if far.size:
-            far = far[self.agent[far] == 0]
-        for code in np.unique(far).tolist():
+        """Learn characters that are not known."""
+        for code in np.unique(codes).tolist():
             char = chr(code)
-            self.plain[code] = ord(matching.PLAIN[code])
             self.flags[code] = char.isalpha() | char.isupper() << 1 | (char.isalnum() and not char.isdecimal()) << 2
-            low = ord(language.LOWER[code])
-            self.agent[code] = low if low < 128 else self._agent.get(low, self._other)
+            self.plain[code] = ord(matching.PLAIN[code])
+
+
+def _looks(held: automata.Loaded) -> NDArray[np.uint16]:
+    """`running`'s look of every symbol."""
+    from seatrial.signals import running
+
+    grown, start = held.near[:2]
+    begins = grown[start[1]] != grown.shape[0]
+    out = held.column.astype(np.uint16)
+    out[begins[held.column]] |= running.BEGINS
+    out[[ord(c) for c in patterns.SIGNS]] |= running.SIGN
+    out[[ord(c) for c in patterns.FILLERS]] |= running.FILLER
+    out[[ord(c) for c in " \t\n\r\f\v"]] |= running.SPACE
+    out[ord("-")] |= running.DASH
+    word = np.array([patterns.WORD.holds(s) for s in range(128)] + [True] * (out.size - 128))
+    out[word] |= running.WORD
+    return out
+
+
+def _heard(held: automata.Loaded) -> NDArray[np.uint8]:
+    """The agent tables' column of every character, in lower case."""
+    column = held.sides["agent"][0].column.astype(np.uint8)
+    named = {code: 128 + i for i, code in enumerate(held.agent_symbols)}
+    out = np.full(_CODES, column[-1], np.uint8)
+    for code in range(_CODES):
+        low = "?" if 0xD800 <= code <= 0xDFFF else chr(code).lower()
+        if len(low) == 1 and (low < "\x80" or ord(low) in named):
+            out[code] = column[named.get(ord(low), ord(low))]
+    return out
 
 
 @lru_cache(maxsize=1)
 def _tables() -> _Tables | None:
     """None where the shipped tables belong to another lexicon."""
     from seatrial.signals import programs
-    from seatrial.signals.running import Hunt, Pack
+    from seatrial.signals.running import Near, Pack
 
     lexicon = builtin()
     found = automata.load(automata.fingerprint(lexicon))
     if found is None:
         return None
-    sides = {role: [Pack(*side) for side in some] for role, some in found.sides.items()}
+    far, raw, agent = (Pack(*found.sides[role][0]) for role in automata.ROLES)
     weights = np.array([[cue.weights.get(kind, 0.0) for kind in KINDS] for cue in lexicon.cue])
     later = np.array([[language.LATER * w for w in row] for row in weights.tolist()])
     cue, kind = np.nonzero(weights)
     start = np.searchsorted(cue, np.arange(len(lexicon.cue) + 1))
     spoken = [[lexicon.context_weights(c).get(k, 0.0) for k in KINDS] for c in CONTEXTS]
+    wide = np.zeros(2, np.uint64)
+    for c in np.flatnonzero(found.wide).tolist():
+        wide[c // 64] |= np.uint64(1 << c % 64)
     return _Tables(
-        (*sides["start"], *sides["sentence"]), Hunt(*found.hunted), sides["far"][0], sides["raw"][0], sides["agent"][0],
-        programs.build(lexicon, found.symbols), weights, later,
-        np.array([c.text == "raw" for c in lexicon.cue]),
+        Near(*found.near), far, raw, agent, programs.build(lexicon, found.symbols), weights, later,
+        np.array([c.text == "raw" for c in lexicon.cue]), wide,
         (start.astype(np.int64), kind.astype(np.int64), weights[cue, kind], later[cue, kind]),
-        np.array([lexicon.bias.get(k, -3.0) for k in KINDS]), np.array(spoken),
-        _Letters(found.symbols, found.agent_symbols),
+        np.array([lexicon.bias.get(k, -3.0) for k in KINDS]), np.array(spoken), _Letters(found),
     )  # fmt: skip
 
 
-def _codes(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Code points of all texts end to end, and where each begins (n + 1,)."""
-    at = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=at[1:])
-    joined = "".join(texts)
-    if joined.isascii():
-        return np.frombuffer(joined.encode("ascii"), np.uint8).astype(np.uint32), at
-    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32), at
+class _Codes(NamedTuple):
+    """Code points of texts: text i is codes[first[i] : first[i] + size[i]]."""
+
+    codes: NDArray[np.uint32]
+    first: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+
+def _codes(texts: Sequence[str], room: NDArray[np.str_]) -> _Codes:
+    """Short texts in the rows of `room`, which is the fastest that Python offers; longer ones behind them."""
+    n, width = len(texts), room.itemsize // 4
+    size = np.fromiter(map(len, texts), np.int64, n)
+    rows = room[:n]
+    rows[:] = texts
+    codes = rows.view(np.uint32)
+    first = np.arange(n, dtype=np.int64) * width
+    long = np.flatnonzero(size > width)
+    if long.size:
+        joined = "".join([texts[i] for i in long.tolist()])
+        more = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        ends = np.cumsum(size[long])
+        first[long] = codes.size + ends - size[long]
+        codes = np.concatenate([codes, more])
+    return _Codes(codes, first, size)
+
+
+_rooms = threading.local()
+
+
+def _room(which: int, n: int, width: int) -> NDArray[np.str_]:
+    """Room for a batch of texts, one a thread: memory that is new every time costs more than what is done in it."""
+    held: dict[int, NDArray[np.str_]] = _rooms.__dict__.setdefault("held", {})
+    if which not in held or held[which].size < n:
+        held[which] = np.zeros(max(n, BATCH), f"<U{width}")
+    return held[which]
+
+
+class _Read(NamedTuple):
+    """What the loops found in a batch of turns."""
+
+    raw: _Codes
+    before: _Codes
+    at: NDArray[np.int64]
+    normal: NDArray[np.uint32]
+    said: NDArray[np.uint32]
+    hits: NDArray[np.uint64]
+    astray: NDArray[np.uint64]
+    contexts: NDArray[np.int64]
+    events: NDArray[np.int64]
+    event_at: NDArray[np.int64]
+
+
+def _read(
+    texts: Sequence[str], befores: Sequence[str], stopped: NDArray[np.bool_], refused: NDArray[np.bool_]
+) -> _Read:
+    """Read a batch. The code points lie in room that the thread's next batch takes."""
+    from seatrial.signals import facts, running
+
+    held = _tables()
+    assert held is not None
+    n = len(texts)
+    letters = held.letters
+    raw = _codes([t if len(t) <= matching.LIMIT else t[: matching.LIMIT] for t in texts], _room(0, n, _WIDTH))
+    before = _codes(
+        [w if len(w) <= language.TAIL else w[-language.TAIL :] for w in befores], _room(1, n, language.TAIL)
+    )
+    at = np.zeros(n + 1, np.int64)
+    np.cumsum(raw.size, out=at[1:])
+    normal, said = np.empty(at[-1], np.uint32), np.empty(at[-1], np.uint32)
+    shown = np.empty((n, 2), np.int64)
+    while unknown := facts.plain_forms(
+        raw.codes, raw.first, at, letters.plain, letters.marks, letters.flags, normal, said, shown
+    ):
+        letters.meet(said[:unknown])
+    hits, astray = np.zeros((n, 4), np.uint64), np.empty((n, 2), np.uint64)
+    events, event_at = np.empty((n * 256, 2), np.int64), np.empty(n + 1, np.int64)
+    running.near_cues(said, at, letters.looks, held.near, hits, events, event_at)
+    running.far_cues(normal, said, at, shown, letters.symbol, letters.raw, held.raw, held.far, held.wide, hits, astray)
+    contexts, offered = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    facts.contexts(
+        before.codes, before.first, before.size, stopped, refused, letters.agent, held.agent, normal, said, at, shown,
+        contexts, offered,
+    )  # fmt: skip
+    for i in np.flatnonzero(offered).tolist():
+        if language.AGREES.match(texts[i]):
+            contexts[i] |= 1 << facts.SHIP
+    return _Read(raw, before, at, normal, said, hits, astray, contexts, events, event_at)
 
 
 def _compiled(
     texts: Sequence[str], befores: Sequence[str], stopped: NDArray[np.bool_], refused: NDArray[np.bool_], learned: bool
 ) -> Columns:
-    from seatrial.signals import pointing, running
+    from seatrial.signals import pointing
 
     held = _tables()
     assert held is not None
+    read = _read(texts, befores, stopped, refused)
     n = len(texts)
-    cut = [text[: matching.LIMIT] for text in texts]
-    raw, at = _codes(cut)
-    before, before_at = _codes([words[-language.TAIL :] for words in befores])
-    letters = held.letters
-    letters.meet(raw)
-    letters.meet(before)
-    normal, said = np.empty(raw.size, np.uint32), np.empty(raw.size, np.uint32)
-    hits, contexts, offered = np.zeros((n, 4), np.uint64), np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    running.read(
-        raw, at, before, before_at, stopped, refused, letters.plain, letters.flags, letters.symbol, letters.agent,
-        held.said, held.hunt, held.far, held.raw, held.agent, normal, said, hits, contexts, offered,
-    )  # fmt: skip
-    for i in np.flatnonzero(offered).tolist():
-        if language.AGREES.match(texts[i]):
-            contexts[i] |= 1 << running.SHIP
     total, spoken = np.empty((n, len(KINDS))), np.empty((n, len(KINDS)), np.bool_)
     start, kinds, points, share = held.pointers
-    running.add_up(
-        hits, contexts, held.bias, start, kinds, points, share, _ORDER, held.context_points, language.DECISIVE,
-        language.ABSENT, total, spoken,
+    pointing.add_up(
+        read.hits, read.contexts, held.bias, start, kinds, points, share, _ORDER, held.context_points,
+        language.DECISIVE, language.ABSENT, total, spoken,
     )  # fmt: skip
     total[~spoken] = np.nan
     if learned:
-        _learn(total, contexts, said, at, before, before_at, letters)
+        _learn(total, read, held.letters)
     most = n * len(KINDS)
     turn, kind, confidence = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
     count = pointing.confidences(total, language.REPORT_FLOOR, turn, kind, confidence)
     turn, kind, confidence = turn[:count], kind[:count], confidence[:count]
     place, cue = np.zeros((count, 2), np.int64), np.empty(count, np.int64)
     pointing.point(
-        turn, kind, hits, held.points, held.share, held.raw_cue, normal, said, at, letters.symbol, held.programs,
-        place, cue,
+        turn, kind, read.hits, read.events, read.event_at, read.astray, held.points, held.share, held.raw_cue,
+        read.normal, read.said, read.at, held.letters.symbol, held.programs, place, cue,
     )  # fmt: skip
     for v in np.flatnonzero((cue < 0) | (place[:, 0] < 0) | (place[:, 1] <= place[:, 0])).tolist():
         place[v] = _elsewhere(texts[turn[v]], int(cue[v]), KINDS[kind[v]], learned)
     return Columns(turn, kind, confidence, place[:, 0], place[:, 1])
 
 
-def _learn(
-    total: NDArray[np.float64], contexts: NDArray[np.int64], said: NDArray[np.uint32], at: NDArray[np.int64],
-    before: NDArray[np.uint32], before_at: NDArray[np.int64], letters: _Letters,
-) -> None:  # fmt: skip
+def _learn(total: NDArray[np.float64], read: _Read, letters: _Letters) -> None:
     """Add the classifier's part to `total`."""
-    from seatrial.signals import counting
-
-    fitted, n = classifier.model(), at.size - 1
-    sums, features = np.zeros((n, len(fitted.kinds)), np.int64), np.zeros(n, np.int64)
-    known = np.zeros(n, np.bool_)
-    counting.sums(said, at, before, before_at, letters.plain, grams.KIND, fitted.weights, sums, features, known)
-    held = (contexts[:, None] >> np.arange(len(CONTEXTS)) & 1).astype(np.bool_)
-    added = classifier.from_sums(sums.astype(np.float64), features, held)
-    for j, kind in enumerate(fitted.kinds):
+    added, known = _learned(read, letters)
+    for j, kind in enumerate(classifier.model().kinds):
         k = KINDS.index(kind)
         whole = np.where(np.isnan(total[:, k]), language.ABSENT, total[:, k]) + added[:, j]
         total[:, k] = np.where(known, whole, total[:, k])
+
+
+def _learned(read: _Read, letters: _Letters) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What the classifier adds (n_turns, its kinds), and which turns it can judge."""
+    from seatrial.signals import counting
+
+    fitted, n = classifier.model(), read.contexts.size
+    sums, features = np.zeros((n, len(fitted.kinds)), np.int64), np.zeros(n, np.int64)
+    known = np.zeros(n, np.bool_)
+    before, first, size = read.before
+    unmet = np.empty(n * grams.BEFORE, np.uint32)
+    if unknown := counting.unmet(before, first, size, letters.plain, unmet):
+        letters.meet(unmet[:unknown])
+    counting.sums(
+        read.said, read.at, before, first, size, letters.plain, grams.KIND, fitted.weights, sums, features, known
+    )
+    held = (read.contexts[:, None] >> np.arange(len(CONTEXTS)) & 1).astype(np.bool_)
+    return classifier.from_sums(sums.astype(np.float64), features, held), known
+
+
+_so_far = 0
+
+
+def read_many(turns: Sequence[language.Heard], *, learned: bool = True) -> list[language.Reading]:
+    """`language.read_many`, by the compiled loops once this process has read `MANY` turns and where it can."""
+    global _so_far
+    _so_far += len(turns)
+    if turns and _so_far >= MANY and able():
+        return readings(turns, learned=learned)
+    return language.read_many(turns, learned=learned)
+
+
+def able() -> bool:
+    """Whether the compiled loops can be used: Numba is there and has room for them, and the tables belong to the
+    lexicon."""
+    if importlib.util.find_spec("numba") is None:
+        return False
+    try:
+        return _tables() is not None
+    except RuntimeError:  # Numba found no directory in which it may keep what it compiles
+        return False
+
+
+def readings(turns: Sequence[language.Heard], *, learned: bool = True) -> list[language.Reading]:
+    """What `language.read_many` gives, by the compiled loops (see `able`)."""
+    out: list[language.Reading] = []
+    for low in range(0, len(turns), BATCH):
+        out += _readings(turns[low : low + BATCH], learned)
+    return out
+
+
+def _readings(turns: Sequence[language.Heard], learned: bool) -> list[language.Reading]:
+    held = _tables()
+    assert held is not None
+    texts, befores, stopped, refused = zip(*turns, strict=True)
+    read = _read(texts, befores, np.array(stopped, np.bool_), np.array(refused, np.bool_))
+    normal, said = (array.tobytes().decode("utf-32-le") for array in (read.normal, read.said))
+    at = read.at.tolist()
+    fitted: list[dict[str, float]] = [{}] * len(turns)
+    if learned:
+        added, known = _learned(read, held.letters)
+        kinds = classifier.model().kinds
+        rows = zip(added.tolist(), known.tolist(), strict=True)
+        fitted = [dict(zip(kinds, row, strict=True)) if sure else {} for row, sure in rows]
+    lead = read.hits[:, :2] & read.hits[:, 2:]
+    later = read.hits[:, 2:] & ~lead
+    names = [CONTEXTS[c] for c in _ORDER]
+    places = _ORDER.tolist()
+    return [
+        language.Reading(
+            _bits(one), _bits(other), [name for name, c in zip(names, places, strict=True) if bits >> c & 1],
+            normal[start:end], said[start:end], adds,
+        )
+        for one, other, bits, start, end, adds in zip(
+            lead.tolist(), later.tolist(), read.contexts.tolist(), at[:-1], at[1:], fitted, strict=True
+        )
+    ]  # fmt: skip
+
+
+def _bits(words: Sequence[int]) -> list[int]:
+    return list(patterns.bits(words[0] | words[1] << 64))
 
 
 def _elsewhere(text: str, cue: int, kind: str, learned: bool) -> tuple[int, int]:

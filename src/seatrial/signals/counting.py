@@ -101,7 +101,22 @@ def _words(text, size, kinds, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sums(said, at, before, before_at, plain, kinds, weights, total, features, known):  # type: ignore[no-untyped-def]
+def unmet(before, before_first, before_size, plain, out):  # type: ignore[no-untyped-def]
+    """Characters among the agent's last words that `plain` does not know, in `out`; returns how many."""
+    n = 0
+    for i in range(before_first.size):
+        high = before_first[i] + before_size[i]
+        for k in range(max(before_first[i], high - _BEFORE), high):
+            if before[k] > 127 and plain[before[k]] == 0:
+                out[n] = before[k]
+                n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def sums(  # type: ignore[no-untyped-def]
+    said, at, before, before_first, before_size, plain, kinds, weights, total, features, known,
+):  # fmt: skip
     """`total` (n, n_kinds): whole-number weights of a turn's n-grams added up; `features` (n,): how many n-grams.
 
     `known`: whether the classifier can judge the turn (`language.latin`); others are passed over.
@@ -147,8 +162,8 @@ def sums(said, at, before, before_at, plain, kinds, weights, total, features, kn
             _add(word[n - 1], _LAST, weights, own)
             count += 1
         count += n
-        first = max(before_at[i], before_at[i + 1] - _BEFORE)
-        length = before_at[i + 1] - first
+        length = min(before_size[i], _BEFORE)
+        first = before_first[i] + before_size[i] - length
         for k in range(length):
             code = before[first + k]
             if code >= 128:

@@ -40,11 +40,12 @@ class TooLarge(Exception):
     """More states than allowed."""
 
 
-def table(units: Sequence[Unit], most: int) -> Table:
-    """The smallest automaton that finds all units.
+def table(units: Sequence[Unit], most: int, *, anchored: bool = False) -> Table:
+    """The smallest automaton that finds all units, anywhere or (`anchored`) from where it is started alone.
 
     Raises:
         TooLarge: more than `most` states on the way.
+        ValueError: an anchored unit looks at the text's beginning.
     """
     machine = Positions([unit.node for unit in units])
     named = sorted({code for letters in machine.letters for code in letters.some if code >= 128})
@@ -55,15 +56,17 @@ def table(units: Sequence[Unit], most: int) -> Table:
     entered = {symbol: _entered(alike, symbol) for symbol in (*symbols, BEGIN, END)}
     kinds: dict[int, int] = {}
     classes = tuple(kinds.setdefault(entered[symbol], len(kinds)) for symbol in symbols)
-    start = 1
-    for _ in range(_DEEP):
+    start, kept = 1, -2 if anchored else -1
+    if anchored and any(BEGIN in letters.some for letters in machine.letters[1:]):
+        raise ValueError("a text's beginning cannot be looked for from within")
+    for _ in range(0 if anchored else _DEEP):
         start = _follow(machine, start) & entered[BEGIN]
     number = {start: 0}
     states = [start]
     rows: list[list[int]] = []
     columns = list(kinds)
     while len(rows) < len(states):
-        after = _follow(machine, states[len(rows)])
+        after = _follow(machine, states[len(rows)]) & kept
         row = []
         for column in columns:
             to = after & column
@@ -80,7 +83,7 @@ def table(units: Sequence[Unit], most: int) -> Table:
     for state in states:
         answers, now = 0, state
         for _ in range(_DEEP):
-            now = _follow(machine, now) & entered[END]
+            now = _follow(machine, now) & kept & entered[END]
             answers |= _answers(machine, units, now)
         at_end.append(answers)
     return _smallest(Table(np.array(rows, np.int64), symbols, classes, found, at_end))

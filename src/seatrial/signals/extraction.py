@@ -9,7 +9,7 @@ import msgspec
 
 from seatrial import plugins
 from seatrial.records import CallFact, CorrectionFact, Episode, Signal, SignalKind, Span, Trace
-from seatrial.signals import behaviour, commands, denoise, difficulty, episodes, language, task_type, turns
+from seatrial.signals import behaviour, columns, commands, denoise, difficulty, episodes, language, task_type, turns
 from seatrial.signals.settings import SignalSettings
 
 DEFAULTS = SignalSettings()
@@ -62,7 +62,7 @@ def extract_many(traces: Sequence[Trace], settings: SignalSettings = DEFAULTS) -
     talks = [turns.read(trace) for trace in traces]
     judged = [[t for t in talk.turns if t.worked and t.agent is not None] for talk in talks]
     heard = [language.Heard(t.step.text, t.before, t.interrupted, t.refused) for own in judged for t in own]
-    read = iter(language.read_many(heard, learned=settings.classifier))
+    read = iter(columns.read_many(heard, learned=settings.classifier))
     out = []
     for trace, talk, own in zip(traces, talks, judged, strict=True):
         out.append(_extract(trace, talk, [(turn, next(read)) for turn in own], settings))

@@ -233,6 +233,31 @@ def branches(pattern: str) -> list[str]:
     return [*out, pattern[start:]]
 
 
+SIGNS, FILLERS = ".!?\n;:", " \t\n\r\f\v*\x1a)-"
+"""What ends a sentence, besides a dash behind a space, and what may stand between that and the next."""
+
+_SENTENCE = r"(?:^|[.!?\n;:]|\s-)[\s*\x1a)-]*"
+
+
+def around(lexicon: Lexicon, cue: Cue) -> tuple[str, str, str]:
+    """What the lexicon puts around a cue's own pattern: its place, what is skipped there, and what follows.
+
+    Raises:
+        ValueError: a place that is not known here.
+    """
+    before, after = lexicon.searched(cue).split("(" + cue.alternation() + ")", 1)
+    place = {"start": "^", "whole": "^", "sentence": _SENTENCE}.get(cue.where, before)
+    if not before.startswith(place):
+        raise ValueError(f"cue {cue.id!r} stands at a place that is not known")
+    return place, before[len(place) :], after
+
+
+def any_word(node: Node) -> bool:
+    """Whether a piece can begin with any word at all, however long."""
+    machine = Positions([Node("row of", (node, Node("letters", letters=EVERY)))])
+    return any(machine.letters[at].rest and machine.follow[at] >> at & 1 for at in bits(machine.follow[0] & ~1))
+
+
 def placed(lexicon: Lexicon, cue: Cue, body: list[str]) -> Node:
     """Alternatives of a cue with its place and boundaries, as a tree."""
     import msgspec

@@ -18,11 +18,14 @@ _LAZY = re.compile(r"(?<!\\)[*+?}]\?")
 
 
 class Programs(NamedTuple):
-    """All cues' programs end to end; cue c's begins at begin[c]. `op`, `x`, `y` (n_steps,): a letter step reads its
-    set x of `sets` (n_sets, n_symbols); a split tries x, then y. A match that does not begin at the text's beginning
-    begins with a symbol of first[c], followed by one of second[c] or by nothing."""
+    """All cues' programs end to end; cue c's begins at begin[c], behind its place at within[c].
+
+    `op`, `x`, `y` (n_steps,): a letter step reads its set x of `sets` (n_sets, n_symbols); a split tries x, then y. A
+    match that does not begin at the text's beginning begins with a symbol of first[c], followed by one of second[c] or
+    by nothing."""
 
     begin: NDArray[np.int64]
+    within: NDArray[np.int64]
     op: NDArray[np.uint8]
     x: NDArray[np.int32]
     y: NDArray[np.int32]
@@ -36,9 +39,13 @@ class _Writer:
         self.symbols = symbols
         self.steps: list[list[int]] = []
         self.sets: dict[tuple[bool, ...], int] = {}
+        self._members: dict[patterns.Letters, tuple[bool, ...]] = {}
 
     def members(self, letters: patterns.Letters) -> tuple[bool, ...]:
-        return tuple(letters.holds(symbol) for symbol in self.symbols)
+        found = self._members.get(letters)
+        if found is None:
+            found = self._members[letters] = tuple(letters.holds(symbol) for symbol in self.symbols)
+        return found
 
     def put(self, op: int, x: int = 0, y: int = 0) -> int:
         self.steps.append([op, x, y])
@@ -93,15 +100,17 @@ def build(lexicon: Lexicon, named: list[int]) -> Programs:
         re.error: a quantifier that prefers less, which these programs do not know.
     """
     writer = _Writer([*range(128), *named, REST])
-    begin, first, second = [], [], []
+    begin, within, first, second = [], [], [], []
     for cue in lexicon.cue:
         whole = lexicon.searched(cue)
         if _LAZY.search(whole):
             raise re.error(f"cue {cue.id!r}: no lazy quantifiers", whole)
         body = "(" + cue.alternation() + ")"
-        before, after = whole.split(body, 1)
+        place, skipped, after = patterns.around(lexicon, cue)
         begin.append(len(writer.steps))
-        writer.write(patterns.parse(before))
+        writer.write(patterns.parse(place))
+        within.append(len(writer.steps))
+        writer.write(patterns.parse(skipped))
         writer.put(OPEN)
         writer.write(patterns.parse(body))
         writer.put(CLOSE)
@@ -122,6 +131,6 @@ def build(lexicon: Lexicon, named: list[int]) -> Programs:
         second.append(follows | short)
     steps = np.array(writer.steps, np.int32)
     return Programs(
-        np.array(begin, np.int64), steps[:, 0].astype(np.uint8), steps[:, 1].copy(), steps[:, 2].copy(),
-        np.array(list(writer.sets), np.bool_), np.array(first), np.array(second),
+        np.array(begin, np.int64), np.array(within, np.int64), steps[:, 0].astype(np.uint8), steps[:, 1].copy(),
+        steps[:, 2].copy(), np.array(list(writer.sets), np.bool_), np.array(first), np.array(second),
     )  # fmt: skip

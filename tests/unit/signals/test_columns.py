@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.errors import UsageError
-from seatrial.signals import automata, columns, language, lexicon, matching
+from seatrial.signals import automata, columns, determinise, language, lexicon, matching, patterns, tree
 
 pytest.importorskip("numba", reason="the fast extra is not installed")
 
@@ -89,6 +91,85 @@ def test_columns_are_what_one_turn_at_a_time_gives() -> None:
             for k, c, s, e in zip(found.kind[at], found.confidence[at], found.start[at], found.end[at], strict=True)
         ]
         assert sorted(rows) == sorted((v.kind, v.confidence, v.start, v.end) for v in language.judge(text, before))
+
+
+HEARD = [
+    language.Heard(t, b, i % 3 == 0, i % 5 == 0)
+    for i, (t, b) in enumerate((t, BEFORES[k % len(BEFORES)]) for k in range(4) for t in TEXTS)
+]
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_readings_are_the_same_by_either_way(learned: bool) -> None:
+    compiled, plain = columns.readings(HEARD, learned=learned), language.read_many(HEARD, learned=learned)
+    assert compiled == plain
+    for one, other, heard in zip(compiled, plain, HEARD, strict=True):
+        assert language.verdicts(one, len(heard.text)) == language.verdicts(other, len(heard.text))
+    assert sum(len(r.lead) + len(r.later) for r in plain) > 100
+
+
+def test_a_character_that_was_never_met_may_come_first() -> None:
+    for text in ("\U00010400 works now", "\u16a0\u16a1 no, that is wrong"):
+        assert same(*both([text], [""]))
+
+
+def test_a_process_that_reads_much_goes_on_with_the_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def note(turns: Sequence[language.Heard], *, learned: bool) -> list[language.Reading]:
+        asked.append(len(turns))
+        return []
+
+    monkeypatch.setattr(columns, "readings", note)
+    monkeypatch.setattr(columns, "MANY", 5)
+    monkeypatch.setattr(columns, "_so_far", 0)
+    assert columns.read_many(HEARD[:4]) == language.read_many(HEARD[:4])
+    assert asked == []
+    columns.read_many(HEARD[:1])
+    columns.read_many(HEARD[:2])
+    assert asked == [1, 2]
+
+
+def test_a_tree_and_its_tables_find_what_each_table_finds() -> None:
+    patterns_of = ("no way", "no(?: \\w+){0,2} way", "not? it", "on(?:$|[^\\w])")
+    tables = [
+        determinise.table([determinise.Unit(0, patterns.parse(p))], 1000, anchored=True) for p in patterns_of
+    ]  # fmt: skip
+    symbols = [*range(128), patterns.REST]
+    grown = tree.grow(tables, symbols, [range(4)], 3)
+    rows = grown.next.shape[0]
+    for text in ("no way", "no such long way", "not it", "no it", "on", "on it", "once", "no", "", "nö way"):
+        row, i = int(grown.starts[0]), 0
+        alive = [(g, 0) for g in range(4)]
+        while i < len(text) and row < rows:
+            code = min(ord(text[i]), 128)
+            row, i = int(grown.next[row, grown.column[code]]), i + 1
+        if row >= rows:
+            alive = grown.alive[grown.leaf[row - rows] : grown.leaf[row - rows + 1]].tolist()
+        else:
+            assert i == len(text)
+            assert {g for g in range(4) if grown.at_end[row, g]} == _matching(patterns_of, text)
+            continue
+        found = set()
+        for g, state in alive:
+            one = tables[g]
+            known = dict(zip(one.symbols, one.classes, strict=True))
+            for char in text[i:]:
+                if one.found[state]:
+                    break
+                state = one.next[state][known.get(min(ord(char), 128), known[patterns.REST])]
+            if one.found[state] or one.at_end[state]:
+                found.add(g)
+        assert found == _matching(patterns_of, text)
+
+
+def _matching(expressions: Sequence[str], text: str) -> set[int]:
+    return {g for g, p in enumerate(expressions) if re.match(p, text)}
+
+
+def test_a_table_that_starts_within_a_text_cannot_look_for_its_beginning() -> None:
+    with pytest.raises(ValueError, match="beginning"):
+        determinise.table([determinise.Unit(0, patterns.parse("^no"))], 100, anchored=True)
 
 
 def test_runs_and_threads_give_the_same() -> None:
