@@ -80,7 +80,7 @@ def main() -> None:
             done.append((cell, found))
         print(f"{i + 1} of {len(grid)} cells, {time.perf_counter() - began:.0f} s: {cell.table}, {cell.design}",
               file=sys.stderr, flush=True)  # fmt: skip
-    text = page.render(done, runs, len(grid))
+    text = page.render(done, runs, [c for c in grid if c not in [d for d, _ in done]])
     if asked.json:
         print(json.dumps({"benchmark": "validity", "rows": [_told(c, r) for c, found in done for r in found]}))
     else:

@@ -46,7 +46,8 @@ Analyse = Callable[[Any, Any, int], Reply | None]
 class Method:
     """A way to analyse: sample, truth and seed to a reply, or None where it refuses an answer.
 
-    `share` of the samples are analysed, the first ones: slow methods see fewer. `needs` is the module of a peer.
+    `share` of the samples are analysed, the first ones: slow methods see fewer; above 1, further ones are drawn.
+    `needs` is the module of a peer.
     `foil`: ours on purpose, the wrong way, as a warning.
     """
 
@@ -111,8 +112,9 @@ def run(cell: Cell, runs: int, seed: int = 1) -> list[Rates]:
     said: dict[tuple[str, bool], list[Reply | None]] = {}
     spent = dict.fromkeys((m.name for m in cell.methods), 0.0)
     kinds = (True, False) if cell.without else (True,)
+    most = max(max(4, round(n * m.share)) for m in cell.methods if m.name not in absent)
     for effect in kinds:
-        for r in range(n):
+        for r in range(most):
             sample, truth = cell.draw(np.random.default_rng([seed, own, int(effect), r]), effect)
             for m in cell.methods:
                 if m.name in absent or r >= max(4, round(n * m.share)):

@@ -19,13 +19,14 @@ def machine() -> str:
     return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def render(done: Done, runs: int, planned: int) -> str:
-    """The page."""
+def render(done: Done, runs: int, left: list[Cell]) -> str:
+    """The page; `left` are the cells that were not run."""
     versions = ", ".join(f"{p} {version(p) or 'not installed'}" for p in PACKAGES)
     lines = [
         "# Validity grid", "",
         f"Made by `benchmarks/validity.py --runs {runs} --write` on {datetime.now(UTC):%Y-%m-%d} with seatrial "
-        f"{__version__} ({machine()}; {versions}). {len(done)} of {planned} cells.", "",
+        f"{__version__} ({machine()}; {versions}). {len(done)} of {len(done) + len(left)} cells.", "",
+        *_left(left),
         *OPENING, "", "## Where ours fall short", "", *_failures(done), "", "## How to rerun it", "",
         "```text", "python benchmarks/validity.py --runs 400 --write     # a stopped run goes on",
         "python benchmarks/validity.py --quick --table pass^k  # one table", "```", "",
@@ -34,6 +35,12 @@ def render(done: Done, runs: int, planned: int) -> str:
         mine = [(c, r) for c, r in done if c.table == table]
         lines += [f"## {table}", "", *ABOUT.get(table, []), "", *_table(mine), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _left(left: list[Cell]) -> list[str]:
+    tables = dict.fromkeys(c.table for c in left)
+    named = "; ".join(f"{t} ({sum(c.table == t for c in left)})" for t in tables)
+    return [f"Cells not run yet: {named}.", ""] if left else []
 
 
 def _failures(done: Done) -> list[str]:
@@ -48,10 +55,10 @@ def _failures(done: Done) -> list[str]:
             held += 1
             said = []
             if short(cell, r):
-                said.append(f"covers {_percent(r.cover, r.n)} where {cell.nominal:.0%} is promised")
+                said.append(f"covers {_percent(r.cover, r.n)} where {cell.nominal:.0%} is promised ({r.n} samples)")
             if eager(cell, r):
                 said.append(
-                    f"rejects {_percent(r.type_one, r.n_null)} of true nulls where {cell.alpha:.0%} is promised"
+                    f"rejects {_percent(r.type_one, r.n_null)} of true nulls, not {cell.alpha:.0%} ({r.n_null} samples)"
                 )
             if said:
                 why = WHY.get((cell.table, cell.design, r.method)) or WHY.get((cell.table, "", r.method), "")

@@ -68,7 +68,8 @@ def randomisation(sample: Sample, truth: float, seed: int) -> Reply | None:
     return None if test is None else Reply(reject=bool(test.p_values[-1] <= 1 - LEVEL))
 
 
-POST = Method("post-stratified, CR3 t (default)", ours("post-stratified"))
+POST = Method("post-stratified, CR3 t (default)", ours("post-stratified"), share=3.0)
+BLIND = Method("post-stratified, blind to the column", ours("post-stratified"), share=3.0, foil=True)
 LIN = Method("Lin regression, CR3 t", ours("lin"), share=0.35)
 AIPW = Method("AIPW, CR3 t", ours("aipw"), share=0.35)
 HAJEK = Method("Hájek, 1/p, CR3 t", ours("hajek"))
@@ -108,6 +109,6 @@ def cells() -> list[Cell]:
         cell("recorded chances vary", (HAJEK, POST), n=1500, users=120, chances=(0.6, 0.3, 0.1), vary_p=True),
         cell("a model is missing in a stratum", (POST, OVERLAP, ADDITIVE), n=1200, users=150, absent=True, tilt=0.0),
         cell("confounded by task type", (*plain, OVERLAP), n=1200, users=150, confounded=True),
-        cell("confounded by a column", (LIN, AIPW, POST), n=1200, users=150, covariate=0.7, confounded=True),
+        cell("confounded by a column", (LIN, AIPW, BLIND), n=1200, users=150, covariate=0.7, confounded=True),
         cell("confounded by what no column holds", plain, impossible=True, n=1200, users=150, hidden=0.8),
     ]

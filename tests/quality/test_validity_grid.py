@@ -76,7 +76,7 @@ def test_what_is_wrong_is_found(table: str, design: str, wrong: str) -> None:
 def test_the_page_says_which_of_ours_is_outside() -> None:
     cell = CELLS[shares.SHARES, "30 clusters of 5, p = .8"]
     good = grid.Rates("clustered Wilson, t (default)", True, False, 0.951, None, None, 0.2, 1000, 0, 0.0, None, 1.0)
-    text = page.render([(cell, [good])], 1000, 1)
+    text = page.render([(cell, [good])], 1000, [])
     assert "1 pairs of a design and a method of ours are held to their promise; 0 are outside" in text
     assert "**low**" not in text.split("## Shares")[1]
     text = page.render(
@@ -85,6 +85,7 @@ def test_the_page_says_which_of_ours_is_outside() -> None:
     assert "covers 90.0% ± 0.9% where 95% is promised" in text
     assert "**low**" in text.split("## Shares")[1]
     assert "x is not installed" in text
+    assert "Cells not run yet: Shares over clusters (1)." in text
 
 
 def test_every_cell_has_a_name_of_its_own() -> None:
