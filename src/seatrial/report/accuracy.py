@@ -151,7 +151,7 @@ def weights(run: Any) -> Section:
         ("fitted", _share(fitted.auc), _share(fitted.log_loss)),
         ("unit", _share(fitted.unit_auc), _share(fitted.unit_log_loss)),
     )
-    boards = tuple((b.weights, " > ".join(name(m) for m in b.order)) for b in stable.boards)
+    boards = tuple((b.weights, str(i), name(m)) for b in stable.boards for i, m in enumerate(b.order, 1))
     top = ", ".join(f"{name(m)} {share:.0%}" for m, share in sorted(stable.top.items(), key=lambda p: (-p[1], p[0])))
     text = [f"{fitted.n_labels} labelled sessions of {fitted.n_users} users; weights: {fitted.weights.name}."]
     if run.unknown:
@@ -172,8 +172,9 @@ def weights(run: Any) -> Section:
             ),
             Table(
                 caption="Order of models by the count score",
-                columns=(Column(head="weights"), Column(head="order", name=True)),
+                columns=(Column(head="weights"), Column(head="place", right=True), Column(head="model", name=True)),
                 rows=boards,
+                grouped=True,
             ),
         ),
         notes=tuple(fitted.why),

@@ -12,6 +12,7 @@ import pytest
 from seatrial import intake
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows import weights
+from seatrial.report import accuracy
 from seatrial.scoring import fitting
 from seatrial.store import Store
 
@@ -68,6 +69,8 @@ def test_labels_and_a_store_give_weights_that_rank_takes(place: tuple[Path, Path
     assert run.fitted.auc > 0.8
     assert run.stability.boards[0].order == ("good", "bad")
     assert run.stability.top["good"] == 1.0
+    orders = accuracy.weights(run).tables[2]
+    assert [row for row in orders.rows if row[0] == "fitted"] == [("fitted", "1", "good"), ("fitted", "2", "bad")]
     file = tmp_path / "weights.json"
     file.write_bytes(msgspec.json.encode(run.fitted))
     assert weights.load(file) == run.fitted
