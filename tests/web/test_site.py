@@ -249,6 +249,8 @@ def test_triage_dismisses_drafts_and_approves(see: See, site: Any) -> None:
     page.locator("button:has-text('Draft a task')").first.click(timeout=WAIT)
     page.fill("#rubric", "The report lists the sales by day.", timeout=WAIT)
     page.fill("#checks", '{"check_final": [{"path": "answer", "op": "guess", "value": "day"}]}')
+    page.set_viewport_size({"width": 360, "height": 780})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.locator("button:has-text('Save as a draft')").click()
     assert "'guess' is not one of" in page.locator("[role=alert]").inner_text(timeout=WAIT)
     assert page.input_value("#rubric") == "The report lists the sales by day."
