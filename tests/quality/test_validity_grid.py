@@ -80,7 +80,7 @@ def test_the_page_says_which_of_ours_is_outside() -> None:
     assert "1 pairs of a design and a method of ours are held to their promise; 0 are outside" in text
     assert "**low**" not in text.split("## Shares")[1]
     text = page.render(
-        [(cell, [good._replace(cover=0.90), good._replace(ours=False, missing="x is not installed")])], 9, 1
+        [(cell, [good._replace(cover=0.90), good._replace(ours=False, missing="x is not installed")])], 9, [cell]
     )
     assert "covers 90.0% ± 0.9% where 95% is promised" in text
     assert "**low**" in text.split("## Shares")[1]
