@@ -239,13 +239,13 @@ def test_triage_dismisses_drafts_and_approves(see: See, site: Any) -> None:
     page.locator("summary:has-text('Dismiss')").first.click()
     page.locator("input[name=reason]").first.fill("the person changed their mind")
     page.locator("button.danger").first.click()
-    assert int(page.locator("h1").inner_text().split()[0]) == before - 1
+    page.locator(f"h1:has-text('{before - 1} to look at')").wait_for(timeout=WAIT)
     page.goto(f"{site.address}/triage?state=dismissed")
     assert "changed their mind" in page.locator(".triage").inner_text()
     page.goto(f"{site.address}/triage")
     page.fill("#incident", "the agent mailed the wrong customer")
     page.locator("button:has-text('Note it')").click()
-    assert "mailed the wrong customer" in page.locator(".triage").inner_text()
+    page.locator(".triage:has-text('mailed the wrong customer')").wait_for(timeout=WAIT)
     page.locator("button:has-text('Draft a task')").first.click(timeout=WAIT)
     page.fill("#rubric", "The report lists the sales by day.", timeout=WAIT)
     page.fill("#checks", '{"check_final": [{"path": "answer", "op": "guess", "value": "day"}]}')
@@ -325,10 +325,10 @@ def test_what_was_written_is_kept_when_the_form_comes_too_late(see: See, site: A
     page.fill("#incident", "written before\nthe restart")
     page.context.clear_cookies()
     page.locator("button:has-text('Note it')").click()
-    assert "expired" in page.locator("h1").inner_text()
+    page.locator("h1:has-text('expired')").wait_for(timeout=WAIT)
     assert page.locator("nav#nav a").count() > 5, "a refusal is no dead end"
     page.locator("button:has-text('Send it again')").click()
-    assert "written before the restart" in page.locator(".triage").first.inner_text()
+    page.locator(".triage:has-text('written before the restart')").wait_for(timeout=WAIT)
 
 
 def test_words_stay_whole_on_a_phone(see: See) -> None:
