@@ -86,7 +86,9 @@ def retries(trace: Trace, turns: Sequence[Turn]) -> list[Signal]:
 
 def _alike(words: frozenset[str], said: frozenset[str]) -> bool:
     """Nine tenths of all their words in common; sets of sizes further apart cannot have that many."""
-    fewer, more = sorted((len(words), len(said)))
+    fewer, more = len(words), len(said)
+    if fewer > more:
+        fewer, more = more, fewer
     return fewer >= 0.9 * more and len(words & said) >= 0.9 * len(words | said)
 
 

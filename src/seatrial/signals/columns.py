@@ -142,12 +142,8 @@ class _Letters:
         self.agent = _heard(held)
         self.marks = np.zeros(129, np.uint8)
         self.marks[[9, 10, 11, 12, 13, 28, 29, 30, 31, 32]] = facts.BLANK
-        for chars, bit in (
-            ("!", facts.EXCLAIM),
-            (_MARKS, facts.MARK),
-            (":", facts.COLON),
-            (matching.MASK, facts.STAND_IN),
-        ):
+        signs = {"!": facts.EXCLAIM, _MARKS: facts.MARK, ":": facts.COLON, matching.MASK: facts.STAND_IN}
+        for chars, bit in signs.items():
             self.marks[[ord(c) for c in chars]] |= bit
 
     def meet(self, codes: NDArray[np.uint32]) -> None:
@@ -306,49 +302,61 @@ def _read(
 def _compiled(
     texts: Sequence[str], befores: Sequence[str], stopped: NDArray[np.bool_], refused: NDArray[np.bool_], learned: bool
 ) -> Columns:
+    read = _read(texts, befores, stopped, refused)
+    found, cue = _verdicts(read, _learned(read) if learned else None)
+    for v in np.flatnonzero(~_placed(found, cue)).tolist():
+        found.start[v], found.end[v] = _elsewhere(texts[found.turn[v]], int(cue[v]), KINDS[found.kind[v]], learned)
+    return found
+
+
+def _verdicts(
+    read: _Read, learned: tuple[NDArray[np.float64], NDArray[np.bool_]] | None
+) -> tuple[Columns, NDArray[np.int64]]:
+    """What a batch shows, and each verdict's strongest cue (-1: none); see `_placed`. `learned` as `_learned` gives."""
     from seatrial.signals import pointing
 
     held = _tables()
     assert held is not None
-    read = _read(texts, befores, stopped, refused)
-    n = len(texts)
-    total, spoken = np.empty((n, len(KINDS))), np.empty((n, len(KINDS)), np.bool_)
+    shape = (read.contexts.size, len(KINDS))
+    total, spoken = np.empty(shape), np.empty(shape, np.bool_)
     start, kinds, points, share = held.pointers
     pointing.add_up(
         read.hits, read.contexts, held.bias, start, kinds, points, share, _ORDER, held.context_points,
         language.DECISIVE, language.ABSENT, total, spoken,
     )  # fmt: skip
     total[~spoken] = np.nan
-    if learned:
-        _learn(total, read, held.letters)
-    most = n * len(KINDS)
-    turn, kind, confidence = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-    count = pointing.confidences(total, language.REPORT_FLOOR, turn, kind, confidence)
-    turn, kind, confidence = turn[:count], kind[:count], confidence[:count]
+    if learned is not None:
+        _learn(total, *learned)
+    room = np.empty(total.size, np.int64), np.empty(total.size, np.int64), np.empty(total.size)
+    count = pointing.confidences(total, language.REPORT_FLOOR, *room)
+    turn, kind, confidence = room[0][:count], room[1][:count], room[2][:count]
     place, cue = np.zeros((count, 2), np.int64), np.empty(count, np.int64)
     pointing.point(
         turn, kind, read.hits, read.events, read.event_at, read.astray, held.points, held.share, held.raw_cue,
         read.normal, read.said, read.at, held.letters.symbol, held.programs, place, cue,
     )  # fmt: skip
-    for v in np.flatnonzero((cue < 0) | (place[:, 0] < 0) | (place[:, 1] <= place[:, 0])).tolist():
-        place[v] = _elsewhere(texts[turn[v]], int(cue[v]), KINDS[kind[v]], learned)
-    return Columns(turn, kind, confidence, place[:, 0], place[:, 1])
+    return Columns(turn, kind, confidence, place[:, 0], place[:, 1]), cue
 
 
-def _learn(total: NDArray[np.float64], read: _Read, letters: _Letters) -> None:
+def _placed(found: Columns, cue: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the places that `_verdicts` gives are places."""
+    return (cue >= 0) & (found.start >= 0) & (found.end > found.start)
+
+
+def _learn(total: NDArray[np.float64], added: NDArray[np.float64], known: NDArray[np.bool_]) -> None:
     """Add the classifier's part to `total`."""
-    added, known = _learned(read, letters)
-    for j, kind in enumerate(classifier.model().kinds):
-        k = KINDS.index(kind)
+    for j, k in enumerate(map(KINDS.index, classifier.model().kinds)):
         whole = np.where(np.isnan(total[:, k]), language.ABSENT, total[:, k]) + added[:, j]
         total[:, k] = np.where(known, whole, total[:, k])
 
 
-def _learned(read: _Read, letters: _Letters) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _learned(read: _Read) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """What the classifier adds (n_turns, its kinds), and which turns it can judge."""
     from seatrial.signals import counting
 
-    fitted, n = classifier.model(), read.contexts.size
+    tables = _tables()
+    assert tables is not None
+    letters, fitted, n = tables.letters, classifier.model(), read.contexts.size
     sums, features = np.zeros((n, len(fitted.kinds)), np.int64), np.zeros(n, np.int64)
     known = np.zeros(n, np.bool_)
     before, first, size = read.before
@@ -394,29 +402,31 @@ def readings(turns: Sequence[language.Heard], *, learned: bool = True) -> list[l
 
 
 def _readings(turns: Sequence[language.Heard], learned: bool) -> list[language.Reading]:
-    held = _tables()
-    assert held is not None
     texts, befores, stopped, refused = zip(*turns, strict=True)
     read = _read(texts, befores, np.array(stopped, np.bool_), np.array(refused, np.bool_))
     normal, said = (array.tobytes().decode("utf-32-le") for array in (read.normal, read.said))
     at = read.at.tolist()
     fitted: list[dict[str, float]] = [{}] * len(turns)
-    if learned:
-        added, known = _learned(read, held.letters)
+    heard = _learned(read) if learned else None
+    if heard is not None:
         kinds = classifier.model().kinds
-        rows = zip(added.tolist(), known.tolist(), strict=True)
+        rows = zip(heard[0].tolist(), heard[1].tolist(), strict=True)
         fitted = [dict(zip(kinds, row, strict=True)) if sure else {} for row, sure in rows]
+    found, cue = _verdicts(read, heard)
+    places: list[dict[str, tuple[int, int]]] = [{} for _ in turns]
+    placed = np.column_stack((found.turn, found.kind, found.start, found.end))[_placed(found, cue)]
+    for turn, kind, start, end in placed.tolist():
+        places[turn][KINDS[kind]] = (start, end)
     lead = read.hits[:, :2] & read.hits[:, 2:]
     later = read.hits[:, 2:] & ~lead
-    names = [CONTEXTS[c] for c in _ORDER]
-    places = _ORDER.tolist()
+    names = [(CONTEXTS[c], c) for c in _ORDER.tolist()]
     return [
         language.Reading(
-            _bits(one), _bits(other), [name for name, c in zip(names, places, strict=True) if bits >> c & 1],
-            normal[start:end], said[start:end], adds,
+            _bits(one), _bits(other), [name for name, c in names if held_in >> c & 1], normal[start:end],
+            said[start:end], adds, where,
         )
-        for one, other, bits, start, end, adds in zip(
-            lead.tolist(), later.tolist(), read.contexts.tolist(), at[:-1], at[1:], fitted, strict=True
+        for one, other, held_in, start, end, adds, where in zip(
+            lead.tolist(), later.tolist(), read.contexts.tolist(), at[:-1], at[1:], fitted, places, strict=True
         )
     ]  # fmt: skip
 

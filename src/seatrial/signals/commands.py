@@ -68,6 +68,17 @@ def _failures() -> looks.Look:
     return looks.Look(_FAILURES)
 
 
+@lru_cache(maxsize=1)
+def _firsts() -> dict[re.Pattern[str], looks.First]:
+    return {pattern: looks.First(pattern) for pattern in _FAILURES}
+
+
+def _search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """What the pattern's own `search` finds, sooner for those of `_FAILURES`."""
+    first = _firsts().get(pattern)
+    return pattern.search(text) if first is None else first(text, looks.plain(text))
+
+
 def _possible(text: str) -> frozenset[re.Pattern[str]]:
     """Those of `_FAILURES` that may occur in a text or in its beginning."""
     return frozenset(_FAILURES[i] for i in _failures()(looks.plain(text)))
@@ -100,7 +111,7 @@ def classify(call: ToolCall | None, result: ToolResult, command: Read | None) ->
 
 
 def _holds(pattern: re.Pattern[str], text: str, may: frozenset[re.Pattern[str]]) -> bool:
-    return pattern in may and pattern.search(text) is not None
+    return pattern in may and _search(pattern, text) is not None
 
 
 def _failed(
@@ -244,8 +255,12 @@ def _abnormal_finding(why: str, confidence: float) -> Finding:
 
 def _at(result: ToolResult, pattern: re.Pattern[str], finding: Finding) -> Finding:
     """Put the evidence's place into a finding: the match in the whole text, else the text's beginning."""
-    match = pattern.search(result.text, 0, _READ) or pattern.search(result.text, max(0, len(result.text) - _READ))
-    start, end = match.span() if match is not None else (0, min(len(result.text), 120))
+    text = result.text
+    if len(text) <= _READ:
+        match = _search(pattern, text)
+    else:
+        match = pattern.search(text, 0, _READ) or pattern.search(text, len(text) - _READ)
+    start, end = match.span() if match is not None else (0, min(len(text), 120))
     return Finding(finding.cause, finding.confidence, finding.why, start, min(end, start + 300), finding.abnormal)
 
 

@@ -100,7 +100,6 @@ def _extract(
         if signal.dropped_by is None or merged:
             kinds.setdefault(signal.step, set()).add(signal.kind)
     tasks = episodes.split(trace, talk.turns, {i: frozenset(k) for i, k in kinds.items()}, readings)
-    first = talk.turns[0].step.text if talk.turns else ""
     return Extraction(
         session=trace.id,
         signals=signals,
@@ -109,7 +108,7 @@ def _extract(
         corrections=episodes.corrections(
             trace, talk, signals, tasks, accept_implicit=settings.accept_implicit_confirms
         ),
-        task_type=trace.task.type or task_type.classify(first),
+        task_type=trace.task.type or (tasks[0].task_type if tasks else None) or task_type.classify(""),
         task_type_by="recorded" if trace.task.type else task_type.VERSION,
         difficulty=trace.task.difficulty or difficulty.classify(trace.steps),
         difficulty_by="recorded" if trace.task.difficulty else difficulty.VERSION,

@@ -169,7 +169,8 @@ LOWER = _Lower()
 
 class Reading(NamedTuple):
     """What the rules saw in a turn: the cues that it leads with and the later ones (lexicon positions), contexts
-    and normalised forms. `learned` is what the classifier adds, by kind; empty: it was not asked."""
+    and normalised forms. `learned` is what the classifier adds, by kind; empty: it was not asked. `places` are those
+    of the strongest cue that speaks for a kind, where they are known already."""
 
     lead: list[int]
     later: list[int]
@@ -177,6 +178,7 @@ class Reading(NamedTuple):
     normal: str
     said: str
     learned: Mapping[str, float] = {}
+    places: Mapping[str, tuple[int, int]] = {}
 
 
 class Heard(NamedTuple):
@@ -262,30 +264,45 @@ def score(reading: Reading) -> dict[str, float]:
 
 def _evidence(kind: str, confidence: float, reading: Reading, length: int) -> Verdict:
     """The strongest cue's place, and the names of everything that spoke."""
-    lexicon = builtin()
-    spoke = [
-        (share * lexicon.cue[c].weights[kind], c)
-        for cues, share in ((reading.lead, 1.0), (reading.later, LATER))
-        for c in cues
-        if lexicon.cue[c].weights.get(kind)
-    ]
-    spoke.sort(key=lambda pair: (-pair[0], pair[1]))
-    span = (0, min(length, 120))
-    for weight, cue in spoke:
-        found = matcher().spans(cue, reading.normal, reading.said) if weight > 0 else None
-        if found and found[1] > found[0]:
-            span = found
-            break
-    names = [f"{lexicon.cue[c].id} {w:+.1f}" for w, c in spoke]
-    for context in reading.contexts:
-        points = lexicon.context_weights(context).get(kind)
-        if points:
-            names.append(f"{context} {points:+.1f}")
+    leads, laters, around = _names(kind)
+    spoke = [leads[c] for c in reading.lead if c in leads]
+    spoke += [laters[c] for c in reading.later if c in laters]
+    spoke.sort()
+    span = reading.places.get(kind) or _place(spoke, reading) or (0, min(length, 120))
+    names = [name for _, _, name in spoke]
+    names += [around[c] for c in reading.contexts if c in around]
     if kind in reading.learned:
         names.append(f"classifier {reading.learned[kind]:+.1f}")
-        if not any(weight > 0 for weight, _ in spoke):
+        if not spoke or spoke[0][0] >= 0:
             span = classifier.strongest(reading.said, kind)
     return Verdict(kind, round(confidence, 4), span[0], min(span[1], length), "; ".join(names))
+
+
+def _place(spoke: Sequence[tuple[float, int, str]], reading: Reading) -> tuple[int, int] | None:
+    """Where the strongest cue that speaks for a kind, and has a place, stands in the turn."""
+    for points, cue, _ in spoke:
+        found = matcher().spans(cue, reading.normal, reading.said) if points < 0 else None
+        if found and found[1] > found[0]:
+            return found
+    return None
+
+
+class _Names(NamedTuple):
+    """What speaks for or against a kind: a cue in the lead and one behind it, each as (points with the sign turned,
+    so that the strongest sorts first, position, how it is shown), and contexts as they are shown."""
+
+    leads: dict[int, tuple[float, int, str]]
+    laters: dict[int, tuple[float, int, str]]
+    around: dict[str, str]
+
+
+@lru_cache(maxsize=len(KINDS))
+def _names(kind: str) -> _Names:
+    lexicon = builtin()
+    cues = [(c, cue.id, cue.weights[kind]) for c, cue in enumerate(lexicon.cue) if cue.weights.get(kind)]
+    leads, laters = ({c: (-share * w, c, f"{name} {share * w:+.1f}") for c, name, w in cues} for share in (1.0, LATER))
+    points = {context: lexicon.context_weights(context).get(kind) for context in CONTEXTS}
+    return _Names(leads, laters, {context: f"{context} {value:+.1f}" for context, value in points.items() if value})
 
 
 def judge_many(

@@ -64,6 +64,21 @@ class Look:
         return self._set.Match(text) or ()
 
 
+class First:
+    """A pattern, looked for from where a look says that it can first begin."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+        options = re2.Options()
+        options.log_errors = False
+        self._quick = re2.compile(portable(pattern), options)
+
+    def __call__(self, text: str, read: bytes) -> re.Match[str] | None:
+        """What the pattern's own `search` finds in `text`; `read` is what `plain` gives for it."""
+        begins = self._quick.search(read)
+        return self._pattern.search(text, begins.start()) if begins is not None else None
+
+
 def portable(pattern: re.Pattern[str]) -> str:
     """The pattern for RE2, over what `plain` gives.
 

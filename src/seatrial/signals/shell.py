@@ -49,6 +49,8 @@ _SUBCOMMANDS = frozenset(
     }
 )
 _COMPOUND = frozenset({"for", "case", "select", "function"})
+_SPECIAL = _KEYWORDS | _WRAPPERS | _SHELLS | _COMPOUND
+"""Words that do more at the start of a command than name the program that runs."""
 _OPERATORS = frozenset({"&&", "||", ";", ";;", "|", "|&", "&", "\n", "(", ")"})
 _NAME = re.compile(r"[\w:.-]{1,40}")
 _STRUCTURE = re.compile(r"[&|;()\n'\"\\#]|<<")
@@ -93,26 +95,21 @@ def _parse_whole(text: str) -> Line:
     deciders: list[Command] = []
     words: list[str] = []
     pending = "start"
-
-    def close(operator: str) -> None:
-        nonlocal pending, words
+    for token in (*_tokens(text), ";"):
+        if token not in _OPERATORS:
+            if words or token[0] != "#":
+                words.append(token)
+            continue
         found = _simple(words)
-        words = []
         if found.commands:
-            commands.extend(found.commands)
+            commands += found.commands
             if pending != "&&":
                 deciders.clear()
-            deciders.extend(found.deciders)
-            pending = operator
-        elif operator == "&&" or pending == "start":
-            pending = operator
-
-    for token in _tokens(text):
-        if token in _OPERATORS:
-            close("|" if token == "|&" else token)
-        elif words or token[0] != "#":
-            words.append(token)
-    close("end")
+            deciders += found.deciders
+            pending = token
+        elif token == "&&" or pending == "start":
+            pending = token
+        words.clear()
     return Line(tuple(commands), tuple(deciders))
 
 
@@ -133,8 +130,12 @@ def _tokens(text: str) -> list[str]:
 
 def _simple(words: list[str]) -> Line:
     """The command behind keywords, assignments and wrappers; a whole line for ``bash -c``; empty for none."""
+    if not words:
+        return _NONE
+    program = words[0]
+    if program not in _SPECIAL and program.isalnum():
+        return _command(program[:60], False, words[1:])
     inverted = False
-    program = ""
     at = 0
     while at < len(words):
         word = words[at]
@@ -161,6 +162,10 @@ def _simple(words: list[str]) -> Line:
         for i, word in enumerate(rest[:-1]):
             if word.startswith("-") and word.endswith("c"):
                 return parse(_unquote(rest[i + 1]))
+    return _command(program, inverted, rest)
+
+
+def _command(program: str, inverted: bool, rest: list[str]) -> Line:
     head = program
     if program in _SUBCOMMANDS:
         sub = _subcommand(rest)
@@ -170,6 +175,8 @@ def _simple(words: list[str]) -> Line:
 
 
 def _subcommand(rest: list[str]) -> str | None:
+    if rest and rest[0].isalnum() and len(rest[0]) <= 40:
+        return rest[0]
     skip = False
     for word in rest:
         if skip:
