@@ -97,7 +97,8 @@ def level(value: float) -> str:
 
 
 def anything(value: object) -> str:
-    """Any plain value as text, for details whose meaning the report does not know."""
+    """Any plain value as text, for details whose meaning the report does not know. Names stand in order, so that what
+    was stored reads as what was computed."""
     if value is None:
         return NA
     if isinstance(value, bool):
@@ -109,7 +110,10 @@ def anything(value: object) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(anything(item) for item in value) or "none"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {anything(item)}" for key, item in value.items()) or "none"
+        return (
+            ", ".join(f"{key} {anything(item)}" for key, item in sorted(value.items(), key=lambda pair: str(pair[0])))
+            or "none"
+        )
     return str(value)
 
 

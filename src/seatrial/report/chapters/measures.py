@@ -15,10 +15,10 @@ MODEL = Column(head="Model", name=True)
 
 
 def keys(maps: Iterable[dict[str, Any]], first: Iterable[str] = ()) -> list[str]:
-    """The union of the maps' keys: `first` in its order, then the others as met."""
-    met = dict.fromkeys(key for m in maps for key in m)
+    """The union of the maps' keys: `first` in its order, then the others by name, however they were stored."""
+    met = {key for m in maps for key in m}
     known = [key for key in first if key in met]
-    return known + [key for key in met if key not in known]
+    return known + sorted(met.difference(known))
 
 
 def listed(found: dict[str, list[str]]) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def robustness(r: Ranking) -> Section | None:
     by_model = {key: v for key, v in found.items() if isinstance(v, dict) and v and set(v) <= models}
     rest = flat({key: v for key, v in found.items() if key not in by_model})
     effects = [key for key in (*_EFFECTS, *_INTERVALS) if key in by_model]
-    spread = [key for key in by_model if key not in effects]
+    spread = [key for key in keys([by_model], _ROBUSTNESS) if key not in effects]
     general = (
         f"Effective clusters G*: {numbers.effective(r.g_effective)}; the largest cluster holds "
         f"{numbers.number(r.largest_cluster_share, 'percent')} of the weight."
@@ -122,7 +122,7 @@ def robustness(r: Ranking) -> Section | None:
         key="robustness",
         heading="Robustness",
         paragraphs=(general,),
-        items=tuple(f"{label_of(key)}: {clean(_scaled(r, key, value))}." for key, value in rest.items()),
+        items=tuple(f"{label_of(key)}: {clean(_scaled(r, key, rest[key]))}." for key in keys([rest], _ROBUSTNESS)),
         tables=tuple(tables),
     )
 

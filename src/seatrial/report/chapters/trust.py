@@ -5,7 +5,7 @@ from __future__ import annotations
 from seatrial.records import ModelRow, NullDistribution, Ranking
 from seatrial.report import numbers, words
 from seatrial.report.chapters import answer, kinds
-from seatrial.report.chapters.measures import MODEL
+from seatrial.report.chapters.measures import MODEL, keys
 from seatrial.report.section import Chart, Column, Mark, Panel, Section, Table
 from seatrial.report.text import clean, name
 
@@ -262,7 +262,8 @@ def basis(r: Ranking) -> Section:
         ("Estimator", clean(r.estimator)),
         ("Weights", clean(weights(r))),
     ]
-    for key, value in r.basis.items():
+    for key in keys([r.basis], _BASIS):
+        value = r.basis[key]
         if key == "weights" or value in ({}, [], (), None):
             continue
         ends = list(value.values()) if isinstance(value, dict) else value
@@ -270,7 +271,7 @@ def basis(r: Ranking) -> Section:
             rows.append(("Window", " to ".join(_moment(v) for v in ends)))
         elif isinstance(value, dict) and any(isinstance(v, dict | list) for v in value.values()):
             rows.extend(
-                (f"{plain(key)}, {plain(str(k)).lower()}", clean(numbers.anything(v))) for k, v in value.items()
+                (f"{plain(key)}, {plain(str(k)).lower()}", clean(numbers.anything(v))) for k, v in sorted(value.items())
             )
         elif key == "seed":
             rows.append(("Seed", str(value)))
