@@ -69,19 +69,20 @@ def _failures() -> looks.Look:
 
 
 @lru_cache(maxsize=1)
-def _firsts() -> dict[re.Pattern[str], looks.First]:
-    return {pattern: looks.First(pattern) for pattern in _FAILURES}
+def _firsts() -> dict[int, looks.First]:
+    """By the pattern's `id`: its hash is that of its whole program, new every time."""
+    return {id(pattern): looks.First(pattern) for pattern in _FAILURES}
 
 
 def _search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """What the pattern's own `search` finds, sooner for those of `_FAILURES`."""
-    first = _firsts().get(pattern)
-    return pattern.search(text) if first is None else first(text, looks.plain(text))
+    first = _firsts().get(id(pattern))
+    return pattern.search(text) if first is None else first(text)
 
 
-def _possible(text: str) -> frozenset[re.Pattern[str]]:
-    """Those of `_FAILURES` that may occur in a text or in its beginning."""
-    return frozenset(_FAILURES[i] for i in _failures()(looks.plain(text)))
+def _possible(text: str) -> frozenset[int]:
+    """Those of `_FAILURES` that may occur in a text or in its beginning, by `id`."""
+    return frozenset([id(_FAILURES[i]) for i in _failures()(looks.plain(text))])
 
 
 def classify(call: ToolCall | None, result: ToolResult, command: Read | None) -> Finding:
@@ -110,8 +111,8 @@ def classify(call: ToolCall | None, result: ToolResult, command: Read | None) ->
     return _abnormal(call.name if call else "", result, command)
 
 
-def _holds(pattern: re.Pattern[str], text: str, may: frozenset[re.Pattern[str]]) -> bool:
-    return pattern in may and _search(pattern, text) is not None
+def _holds(pattern: re.Pattern[str], text: str, may: frozenset[int]) -> bool:
+    return id(pattern) in may and _search(pattern, text) is not None
 
 
 def _failed(
@@ -120,7 +121,7 @@ def _failed(
     command: Read | None,
     code: int | None,
     text: str,
-    may: frozenset[re.Pattern[str]],
+    may: frozenset[int],
 ) -> Finding:
     line = command.line if command is not None else None
     unknown = call is not None and call.validity == "unknown_tool"
@@ -155,7 +156,7 @@ def _failed(
     return Finding("unknown", 0.6, f"{shown}no known fault in the output", 0, min(len(result.text), 200))
 
 
-def _benign(line: shell.Line, code: int, text: str, may: frozenset[re.Pattern[str]]) -> tuple[float, str] | None:
+def _benign(line: shell.Line, code: int, text: str, may: frozenset[int]) -> tuple[float, str] | None:
     """Confidence and reason if this exit code answers a question rather than reporting a failure."""
     if not line.deciders:
         return None

@@ -65,18 +65,24 @@ class Look:
 
 
 class First:
-    """A pattern, looked for from where a look says that it can first begin."""
+    """A pattern, looked for from where a look says that it can first begin. The last answer is remembered: whoever
+    asks whether it occurs asks next where."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
         options = re2.Options()
         options.log_errors = False
         self._quick = re2.compile(portable(pattern), options)
+        self._last: tuple[str, re.Match[str] | None] = ("", pattern.search(""))
 
-    def __call__(self, text: str, read: bytes) -> re.Match[str] | None:
-        """What the pattern's own `search` finds in `text`; `read` is what `plain` gives for it."""
-        begins = self._quick.search(read)
-        return self._pattern.search(text, begins.start()) if begins is not None else None
+    def __call__(self, text: str) -> re.Match[str] | None:
+        """What the pattern's own `search` finds in `text`."""
+        last, found = self._last
+        if last is not text:
+            begins = self._quick.search(plain(text))
+            found = self._pattern.search(text, begins.start()) if begins is not None else None
+            self._last = (text, found)
+        return found
 
 
 def portable(pattern: re.Pattern[str]) -> str:

@@ -28,6 +28,15 @@ def test_a_look_misses_nothing(text: str) -> None:
     assert len(looks.plain(text)) == len(text)
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TEXT, min_size=1, max_size=3))
+def test_what_is_looked_for_first_is_what_the_pattern_finds(texts: list[str]) -> None:
+    for pattern in commands._FAILURES:
+        for text in (*texts, *texts, texts[-1]):
+            found, own = commands._search(pattern, text), pattern.search(text)
+            assert (found and (found.span(), found.string)) == (own and (own.span(), own.string))
+
+
 ASKED = st.lists(
     st.sampled_from(("fix", "código", "CÓDIGO", "写", "写代码", "你好", "olá", "what", "?", " ", "\n", "\u3000",
                      "not", ".", "a.py", "why is", "slow", "wor\u212aing", "TypeError", "É",
