@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```([a-z]+)[^\n]*\n(.*?)^```$", re.M | re.S)
 RUN = {"python", "sh"}
-SHOWN = {"text", "json", "yaml", "toml", "csv", "jsonl"}
+SHOWN = {"text", "json", "yaml", "toml", "csv"}
 SITE = {"{toctree}", "{eval-rst}"}
 """What only the documentation site reads; building it checks it (`scripts/docs`)."""
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -148,12 +149,10 @@ def mark(
     if as_json:
         output.emit("mark", made)
         return
-    from datetime import UTC, datetime
-
+    from seatrial.report.chapters.drift import minute
     from seatrial.report.text import visible
 
-    at_text = datetime.fromtimestamp(made.time, UTC).strftime("%Y-%m-%d %H:%M")
-    output.console().print(f"Marked at {at_text} UTC: {visible(made.text)}", markup=False)
+    output.console().print(f"Marked at {minute(made.time)} UTC: {visible(made.text)}", markup=False)
 
 
 def refresh(
@@ -161,7 +160,9 @@ def refresh(
         str | None, typer.Option(metavar="FROM..TO", help="Dates of the new baseline; default: the last --days.")
     ] = None,
     days: Annotated[float, typer.Option(min=0.01, help="Length of the window where no dates are given.")] = 30.0,
-    n: Annotated[int, typer.Option(min=1, help="Sessions of the evaluation set.")] = 200,
+    n: Annotated[
+        int | None, typer.Option(min=1, help="Sessions of the evaluation set; default: 200, or all where fewer.")
+    ] = None,
     outcome: Annotated[str, typer.Option(help="auto, or a column of outcomes.")] = "auto",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the evaluation set, with inclusion chances, as CSV.")
@@ -181,11 +182,21 @@ def refresh(
     from seatrial.report.chapters import drift as chapter
 
     opened = _open(store)
+
+    def write(sample: Sequence[Mapping[str, Any]]) -> None:
+        if out is not None:
+            output.write(out, pl.DataFrame(list(sample)).write_csv())
+
     made = flow.refresh(
-        opened, flow.span(window) if window else None, days=days, n=n, outcome=outcome, level=level, seed=seed
+        opened,
+        flow.span(window) if window else None,
+        days=days,
+        n=n,
+        outcome=outcome,
+        level=level,
+        seed=seed,
+        first=write,
     )
-    if out is not None:
-        output.write(out, pl.DataFrame(list(made.sample)).write_csv())
     if as_json:
         output.emit("baseline refresh", {"old": made.old, "new": made.new}, data_version=made.new.data_version)
         return

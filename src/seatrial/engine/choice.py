@@ -75,7 +75,8 @@ def engine_at(url: str = "local", *, workers: int | None = None) -> Engine:
     """The engine that a URL names: ``local``, ``ray`` (a cluster started here), ``ray://HOST:PORT`` (one that runs).
 
     Raises:
-        UsageError: the URL is of neither form, `workers` is less than one, or the extra is not installed.
+        UsageError: the URL is of neither form, or `workers` is less than one.
+        MissingExtra: the extra ``[distributed]`` is not installed.
         InfrastructureError: the cluster cannot be reached.
     """
     if url == "local":

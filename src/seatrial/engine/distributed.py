@@ -19,7 +19,7 @@ from seatrial.engine import cluster, errands
 from seatrial.engine.errands import Ended
 from seatrial.engine.local import Progress, merged
 from seatrial.engine.travel import Failure, cannot_travel, finished, name_of, named
-from seatrial.errors import InfrastructureError, UsageError
+from seatrial.errors import InfrastructureError, MissingExtra, UsageError
 
 B = TypeVar("B")
 R = TypeVar("R")
@@ -31,7 +31,8 @@ class DistributedEngine:
     machine); `workers` how many processes may work at once (None: as many as the cluster has processors).
 
     Raises:
-        UsageError: the extra is not installed, or `workers` is less than one.
+        UsageError: `workers` is less than one.
+        MissingExtra: the extra is not installed.
         InfrastructureError: the cluster cannot be reached, or a machine of it cannot do the work (`cluster.join`).
     """
 
@@ -40,9 +41,7 @@ class DistributedEngine:
             raise UsageError(f"the number of workers must be at least 1, got {workers}")
         missing = [name for name in ("daft", "ray") if importlib.util.find_spec(name) is None]
         if missing:
-            raise UsageError(
-                f"a distributed engine needs {' and '.join(missing)}", hint="pip install 'seatrial[distributed]'"
-            )
+            raise MissingExtra("distributed", f"a distributed engine (without {' and '.join(missing)} here)")
         self._seen: set[int] = set()
         self._address = address
         self.processors = cluster.join(address, workers)

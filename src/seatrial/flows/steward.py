@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 import time
@@ -277,9 +278,11 @@ def _moment(row: Mapping[str, Any], name: str, path: Path, line: int) -> float |
 
 def _time(text: str) -> float | None:
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         pass
+    else:
+        return seconds if math.isfinite(seconds) else None
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:

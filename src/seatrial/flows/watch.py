@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,6 +27,8 @@ DAY = 86_400.0
 DETECT = 0.02
 """The difference, in outcome units, at which a board's limits are tightest unless another is asked for at first."""
 USER_WINDOW_DAYS = 7.0
+EVALUATION = 200
+"""Sessions of an evaluation set unless another number is asked for."""
 
 
 class Span(NamedTuple):
@@ -71,7 +73,10 @@ def moment(text: str) -> float:
         read = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(f"{text!r} is no date", hint="write it as 2026-11-30 or 2026-11-30T14:00") from None
-    return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
+    try:
+        return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except OverflowError:
+        raise UsageError(f"{text!r} is outside the years 1 to 9999 in UTC", hint="name a date inside them") from None
 
 
 def mark(store: Store, text: str, at: float | None = None) -> DeployMark:
@@ -82,7 +87,7 @@ def mark(store: Store, text: str, at: float | None = None) -> DeployMark:
     """
     if not text.strip():
         raise UsageError("a mark needs a name", hint="such as: seatrial mark 'prompt v12'")
-    made = DeployMark(text=text.strip(), time=time.time() if at is None else at, by="user")
+    made = DeployMark(text=" ".join(text.split()), time=time.time() if at is None else at, by="user")
     store.save_result("mark", made.text, {"seatrial": __version__, "command": "mark", "result": made})
     return made
 
@@ -254,18 +259,21 @@ def refresh(
     window: Span | None = None,
     *,
     days: float = 30.0,
-    n: int = 200,
+    n: int | None = None,
     strata: tuple[str, ...] = ("task_type", "difficulty"),
     outcome: str = "auto",
     level: float = 0.95,
     seed: int = 0,
+    first: Callable[[Sequence[Mapping[str, Any]]], None] | None = None,
 ) -> Refreshed:
     """Draw the evaluation set anew from a window, recompute every model there, and keep the old baseline beside it.
 
-    `window` None: the last `days` up to the store's newest session.
+    `window` None: the last `days` up to the store's newest session. `n` None: `EVALUATION`, or every session of a
+    smaller window. `first` is given the set before the baseline is in force; if it fails, the old one stays so.
 
     Raises:
         EvidenceError: the window holds no session.
+        UsageError: it holds fewer than `n`.
     """
     extract_store(store, scoring.UNIT)
     rows, _ = _rows(store)
@@ -273,6 +281,7 @@ def refresh(
     rows = rows.filter((pl.col("start") >= window.start) & (pl.col("start") < window.end))
     if rows.is_empty():
         raise EvidenceError("the window holds no session", hint="choose other dates, or ingest newer sessions")
+    n = min(EVALUATION, rows.height) if n is None else n
     drawn = causal.sample(rows.select(list(dict.fromkeys(["session", "arm", *strata]))), n, strata=strata, seed=seed)
     name, value = scoring.headline(rows, outcome)
     ranking = causal.rank(rows, outcome=name, value=value, by=(), level=level, seed=seed, draws=999)
@@ -281,12 +290,15 @@ def refresh(
         n_sessions=rows.height, n_sampled=drawn.height, seed=seed, strata=strata,
         models={m.model: m.net_improvement for m in ranking.models}, means={m.model: m.mean for m in ranking.models},
     )  # fmt: skip
+    sample = tuple(drawn.iter_rows(named=True))
+    if first is not None:
+        first(sample)
     old = baseline(store)
     envelope = {
         "seatrial": __version__, "command": "baseline refresh", "data_version": store.data_version, "result": new,
     }  # fmt: skip
     store.save_result("baseline", datetime.fromtimestamp(new.made, UTC).isoformat(timespec="seconds"), envelope)
-    return Refreshed(old=old, new=new, sample=tuple(drawn.iter_rows(named=True)))
+    return Refreshed(old=old, new=new, sample=sample)
 
 
 def baselines(store: Store) -> list[Baseline]:

@@ -18,7 +18,7 @@ TIMEOUT_S = 30
 """Seconds that one request may take; a writer's lease is longer (`lease`)."""
 
 _URL = re.compile(r"s3:/{1,2}([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*?))?/*")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?:/|$)")
 _AT_ONCE = 500
 
 
@@ -58,12 +58,12 @@ class Bucket:
     """The objects below one URL. Every method raises `StoreError` when the store cannot be reached."""
 
     def __init__(self, url: str) -> None:
+        self.url = normal(url)
         try:
             import obstore
             import obstore.store
         except ImportError:
             raise MissingExtra("distributed", "a store in a bucket") from None
-        self.url = normal(url)
         self.keeps_versions = False
         """Whether the bucket was seen to keep earlier versions of objects, which no deletion reaches."""
         self._lib: Any = obstore

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.engine.choice import engine_at
-from seatrial.errors import UsageError
+from seatrial.errors import MissingExtra, UsageError
 from seatrial.flows.rank import rank_paths
 
 
@@ -35,7 +35,7 @@ def test_an_unknown_engine_is_refused_with_the_forms(url: str) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="the extra is installed here")
 def test_without_the_extra_the_message_names_it() -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(MissingExtra, match="daft and ray") as refused:
         engine_at("ray")
     assert refused.value.hint == "pip install 'seatrial[distributed]'"
 

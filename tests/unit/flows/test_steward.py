@@ -183,8 +183,9 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
             steward.subject_of(store, user=user, sessions=sessions)
     with pytest.raises(UsageError, match="not both"):
         steward.cutoff("2026-01-01", 3)
-    with pytest.raises(UsageError, match="no date"):
-        steward.cutoff("yesterday", None)
+    for bad in ("yesterday", "nan", "inf"):
+        with pytest.raises(UsageError, match="no date"):
+            steward.cutoff(bad, None)
     assert steward.cutoff("2026-01-01", None) == 1767225600.0
     with pytest.raises(SettingsError):
         steward.cutoff(None, None)

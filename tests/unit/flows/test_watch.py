@@ -13,6 +13,7 @@ from seatrial.engine.choice import LocalEngine
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import watch
 from seatrial.records import Agent, Provenance, Step, Trace
+from seatrial.report.chapters.drift import minute
 from seatrial.store import Store, frames, session_row, step_rows
 
 T0 = 1_790_000_000.0
@@ -101,6 +102,43 @@ def test_a_baseline_is_kept_when_it_is_redrawn(tmp_path: Path) -> None:
     assert [b.start for b in watch.baselines(store)] == [T0 + 14 * DAY, T0]
     again = watch.refresh(store, watch.Span(T0 + 14 * DAY, T0 + 21 * DAY), n=40)
     assert again.sample == second.sample, "the same seed and data draw the same set"
+
+
+def test_a_small_window_is_its_own_evaluation_set(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7,), users=6))
+    made = watch.refresh(store)
+    assert made.new.n_sampled == made.new.n_sessions < watch.EVALUATION
+    with pytest.raises(UsageError, match="cannot draw"):
+        watch.refresh(store, n=watch.EVALUATION)
+
+
+def test_a_set_that_cannot_be_written_leaves_the_old_baseline_in_force(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7,), users=6))
+    old = watch.refresh(store, n=5).new
+
+    def full(sample: object) -> None:
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        watch.refresh(store, n=6, first=full)
+    assert watch.baselines(store) == [old]
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"])
+def test_a_time_that_has_no_year_in_utc_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="outside the years"):
+        watch.moment(text)
+
+
+def test_times_at_the_ends_of_the_calendar_can_be_shown() -> None:
+    assert minute(watch.moment("0001-01-01")) == "0001-01-01 00:00"
+    assert minute(watch.moment("9999-12-31T23:59")) == "9999-12-31 23:59"
+    assert minute(watch.moment("2026-03-10T01:30+02:00")) == "2026-03-09 23:30"
+
+
+def test_a_mark_is_one_line(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7,), users=2))
+    assert watch.mark(store, " prompt\n v12 ", 0.0).text == "prompt v12"
 
 
 def test_an_old_baseline_is_stale(tmp_path: Path) -> None:

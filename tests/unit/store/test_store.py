@@ -185,8 +185,9 @@ def test_sessions_are_found_by_the_start_of_their_id(store: Store, trace: Make, 
 def test_there_must_be_a_store(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no store here"):
         Store.open(tmp_path)
-    with pytest.raises(UsageError, match="a store is a folder or s3"):
-        Store.open("gs://bucket/store", create=True)
+    for url in ("gs://bucket/store", "https://host/store", "s3://", "s3:"):
+        with pytest.raises(UsageError, match="a store is a folder or s3"):
+            Store.open(url, create=True)
     (tmp_path / "thesis.doc").write_text("precious")
     with pytest.raises(InputError, match=r"not a store and is not empty .*thesis"):
         Store.open(tmp_path, create=True)

@@ -56,11 +56,12 @@ def _summary(d: Drift) -> str:
 
 
 def _window(w: Window) -> str:
-    return f"{_day(w.start)} to {_day(w.end)} ({w.n_sessions} sessions, {w.n_clusters} clusters)"
+    return f"{minute(w.start)} to {minute(w.end)} ({w.n_sessions} sessions, {w.n_clusters} clusters)"
 
 
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+def minute(seconds: float) -> str:
+    """``2026-11-30 14:00``, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ")[:16]
 
 
 def _changes(changes: Sequence[Change], level: float) -> Section:
@@ -184,7 +185,7 @@ def _board(board: Sequence[Watched]) -> Section:
 
 def _marks(marks: Sequence[DeployMark]) -> Section:
     head = (Column(head="time (UTC)"), Column(head="deploy", name=True), Column(head="known from"))
-    rows = tuple((_day(m.time), clip(name(m.text), 50), m.by) for m in marks)
+    rows = tuple((minute(m.time), clip(name(m.text), 50), m.by) for m in marks)
     return Section(heading="Deploys in these windows", tables=(Table(caption="Deploys", columns=head, rows=rows),))
 
 
@@ -203,7 +204,7 @@ def baseline(old: Baseline | None, new: Baseline, sample: Sequence[Mapping[str, 
         for m in names
     )  # fmt: skip
     about = [
-        f"{which}: {_day(b.start)} to {_day(b.end)}, {b.n_sessions} sessions, data version {b.data_version[:12]}, "
+        f"{which}: {minute(b.start)} to {minute(b.end)}, {b.n_sessions} sessions, data version {b.data_version[:12]}, "
         f"evaluation set of {b.n_sampled} (seed {b.seed})"
         for which, b in (("before", old), ("now", new))
         if b is not None
@@ -227,7 +228,8 @@ def baselines(kept: Sequence[Baseline]) -> Section:
     )  # fmt: skip
     rows = tuple(
         (
-            _day(b.made), f"{_day(b.start)} to {_day(b.end)}", str(b.n_sessions), str(b.n_sampled), b.data_version[:12],
+            minute(b.made), f"{minute(b.start)} to {minute(b.end)}", str(b.n_sessions), str(b.n_sampled),
+            b.data_version[:12],
         )
         for b in kept
     )  # fmt: skip
