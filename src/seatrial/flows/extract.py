@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 BATCH = 128
 """Sessions per unit of work: small enough to bound memory, large enough to amortise what a unit costs."""
 
+MANY = 100_000
+"""Sessions from which every worker reads human turns by compiled loops at once: to load them takes it a second."""
+
 COMMIT_EVERY = 64
 """Batches per commit: what a stopped run may have to do again, and what is held in memory at most."""
 
@@ -82,7 +85,7 @@ def extract_store(
     if not todo:
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
-    work = partial(_extract_ids, address_of(store), weights, unheard, stamp, until)
+    work = partial(_extract_ids, address_of(store), weights, unheard, stamp, until, many=len(todo) >= MANY)
     tables: dict[str, list[pl.DataFrame]] = {}
     finished, committed = 0, 0
     parts = (engine or LocalEngine()).map_sessions(work, batches)
@@ -118,7 +121,14 @@ def _no_longer_censored(store: Store, until: float | None) -> list[str]:
 
 
 def _extract_ids(
-    path: str, weights: Weights, silent: Sequence[str], stamp: str, until: float | None, batch: Sequence[Stored]
+    path: str,
+    weights: Weights,
+    silent: Sequence[str],
+    stamp: str,
+    until: float | None,
+    batch: Sequence[Stored],
+    *,
+    many: bool = False,
 ) -> dict[str, pl.DataFrame]:
     store = reached(path)
     settings = signals.SignalSettings(observed_until=until)
@@ -127,7 +137,7 @@ def _extract_ids(
     gc.disable()
     try:
         traces = [store.trace_of(stored.blob) for stored in batch]
-        return extract_traces(traces, weights, stamp, blobs=dict(batch), settings=settings, silent=silent)
+        return extract_traces(traces, weights, stamp, blobs=dict(batch), settings=settings, silent=silent, many=many)
     finally:
         if collects:
             gc.enable()
@@ -141,16 +151,18 @@ def extract_traces(
     blobs: dict[str, str],
     settings: signals.SignalSettings | None = None,
     silent: Sequence[str] | None = None,
+    many: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Signals, calls, corrections and outcomes of a batch of traces, as tables of `records.tables`.
 
     `stamp` identifies the versions (see `fingerprint`); `blobs` maps session ids to stored content hashes. A trace that
-    breaks a detector has no rows: `unextracted` lists it. `silent`: as `extract_store`.
+    breaks a detector has no rows: `unextracted` lists it. `silent`: as `extract_store`;
+    `many`: as `signals.extract_many`.
     """
     unheard = _silent(silent)
     chosen = settings if settings is not None else signals.SignalSettings()
     found, rows = [], []
-    for trace, done in zip(traces, _all_extracted(traces, weights, chosen, unheard), strict=True):
+    for trace, done in zip(traces, _all_extracted(traces, weights, chosen, unheard, many), strict=True):
         if isinstance(done, str):
             continue
         found.append(done[0])
@@ -161,11 +173,11 @@ def extract_traces(
 
 
 def _all_extracted(
-    traces: Sequence[Trace], weights: Weights, settings: signals.SignalSettings, silent: Sequence[str]
+    traces: Sequence[Trace], weights: Weights, settings: signals.SignalSettings, silent: Sequence[str], many: bool
 ) -> list[tuple[signals.Extraction, dict[str, Any]] | str]:
     """Each trace's extraction and outcome row, or what broke on it: together, and one by one where that breaks."""
     try:
-        together = signals.extract_many(traces, settings)
+        together = signals.extract_many(traces, settings, many=many)
     except (SeatrialError, MemoryError):
         raise
     except Exception:

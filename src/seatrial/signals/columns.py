@@ -373,11 +373,11 @@ def _learned(read: _Read) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 _so_far = 0
 
 
-def read_many(turns: Sequence[language.Heard], *, learned: bool = True) -> list[language.Reading]:
-    """`language.read_many`, by the compiled loops once this process has read `MANY` turns and where it can."""
+def read_many(turns: Sequence[language.Heard], *, learned: bool = True, many: bool = False) -> list[language.Reading]:
+    """`language.read_many`, by the compiled loops where it can: with `many`, or once this process read `MANY` turns."""
     global _so_far
     _so_far += len(turns)
-    if turns and _so_far >= MANY and able():
+    if turns and (many or _so_far >= MANY) and able():
         return readings(turns, learned=learned)
     return language.read_many(turns, learned=learned)
 

@@ -41,7 +41,7 @@ def classify(steps: Sequence[Step]) -> str:
     text = "\n".join(said)[:_READ]
     if not text.strip():
         return "unknown"
-    words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
+    words = len(_WORD.findall(text)) + (0 if text.isascii() else len(_CJK.findall(text)) // 2)
     points = (
         (words > 60)
         + (words > 200)

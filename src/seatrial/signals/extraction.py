@@ -56,13 +56,15 @@ def extract(trace: Trace, settings: SignalSettings = DEFAULTS) -> Extraction:
     return extract_many([trace], settings)[0]
 
 
-def extract_many(traces: Sequence[Trace], settings: SignalSettings = DEFAULTS) -> list[Extraction]:
+def extract_many(
+    traces: Sequence[Trace], settings: SignalSettings = DEFAULTS, *, many: bool = False
+) -> list[Extraction]:
     """`extract` over many traces: their human turns are read together, which is much faster. A trace's extraction
-    never depends on the others."""
+    never depends on the others. `many`: tens of thousands of turns are still to come in this process."""
     talks = [turns.read(trace) for trace in traces]
     judged = [[t for t in talk.turns if t.worked and t.agent is not None] for talk in talks]
     heard = [language.Heard(t.step.text, t.before, t.interrupted, t.refused) for own in judged for t in own]
-    read = iter(columns.read_many(heard, learned=settings.classifier))
+    read = iter(columns.read_many(heard, learned=settings.classifier, many=many))
     out = []
     for trace, talk, own in zip(traces, talks, judged, strict=True):
         out.append(_extract(trace, talk, [(turn, next(read)) for turn in own], settings))

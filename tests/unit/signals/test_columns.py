@@ -129,6 +129,9 @@ def test_a_process_that_reads_much_goes_on_with_the_compiled_loops(monkeypatch: 
     columns.read_many(HEARD[:1])
     columns.read_many(HEARD[:2])
     assert asked == [1, 2]
+    monkeypatch.setattr(columns, "_so_far", 0)
+    columns.read_many(HEARD[:3], many=True)
+    assert asked == [1, 2, 3]
 
 
 def test_a_tree_and_its_tables_find_what_each_table_finds() -> None:
