@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import collections
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -111,7 +113,7 @@ def _pooled(
     source = iter(batches)
     flying: collections.deque[tuple[int, B, Future[R | Failure]]] = collections.deque()
     sent = 0
-    pool = ProcessPoolExecutor(n, mp_context=context)
+    pool = ProcessPoolExecutor(n, mp_context=context, initializer=_end_with_parent)
     try:
         while True:
             for batch in source:
@@ -139,3 +141,16 @@ def _pooled(
             yield outcome
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the process that gives it work is killed, which would leave it waiting for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="end-with-parent").start()

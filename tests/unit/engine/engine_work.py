@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 from seatrial.errors import InputError, MissingExtra
 
@@ -35,3 +36,13 @@ def dies(batch: list[int]) -> int:
 
 def add(a: float, b: float) -> float:
     return a + b
+
+
+OPEN: list[socket.socket] = []
+"""Ports that this process holds as long as it lives."""
+
+
+def listens(batch: list[int]) -> int:
+    """The port of a socket that this worker keeps open."""
+    OPEN.append(socket.create_server(("127.0.0.1", 0)))
+    return int(OPEN[-1].getsockname()[1])

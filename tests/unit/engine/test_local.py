@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -75,6 +78,41 @@ def test_an_error_that_cannot_travel_is_told_in_words(work: ModuleType) -> None:
 def test_a_dead_worker_is_an_error_not_a_hang(work: ModuleType) -> None:
     with pytest.raises(InfrastructureError, match="worker process died"):
         list(map_sessions(work.dies, [[1], [2]], workers=2))
+
+
+KILLED = """
+import sys, time
+from seatrial.engine.local import map_sessions
+sys.path.insert(0, sys.argv[1])
+if __name__ == "__main__":
+    import engine_work
+    parts = map_sessions(engine_work.listens, iter([[1], [2], [3], [4], [5]]), workers=2)
+    print(next(parts), next(parts), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_workers_end_when_what_started_them_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(KILLED)
+    started = subprocess.Popen(
+        [sys.executable, str(script), str(Path(__file__).parent)], stdout=subprocess.PIPE, text=True
+    )
+    with started:
+        assert started.stdout is not None
+        ports = [int(port) for port in started.stdout.readline().split()]
+        assert len(ports) == 2
+        socket.create_connection(("127.0.0.1", ports[0])).close()
+        started.kill()
+    for port in ports:
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except ConnectionRefusedError:
+                break
+            time.sleep(0.25)
+        else:
+            pytest.fail("a worker lives on")
 
 
 def test_work_that_cannot_travel_says_so() -> None:
