@@ -99,3 +99,13 @@ def test_every_relative_link_resolves() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)} -> {target}")
     assert not broken
+
+
+def test_llms_txt_names_every_page() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "llms"], capture_output=True, text=True, check=True)
+    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\.html\): \S", done.stdout, re.M)
+    docs = ROOT / "docs"
+    assert sorted(listed) == sorted(
+        p.relative_to(docs).with_suffix("").as_posix() for p in docs.rglob("*.md") if p.parent != docs
+    )
+    assert len(re.findall(r"\]\(", done.stdout)) == len(listed), "no link but the page's own"
