@@ -70,6 +70,28 @@ def test_sources_must_be_told_apart_to_be_left_out() -> None:
         training.left_out(few)
 
 
+def test_a_threshold_is_found_where_no_turn_is_labelled_other() -> None:
+    score, truth = np.array([-1.0, 0.0, 2.0]), np.array([0.0, 0.0, 1.0])
+    at, f1 = training.cut(score, truth, np.zeros(3, bool))
+    assert 0.0 < at <= 2.0
+    assert f1 == 1.0
+
+
+def test_every_source_that_is_left_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [
+        accuracy.LabelledTurn(turn=f"no, {i} is wrong", labels=("correction",), source=s)
+        for s in "ab"
+        for i in range(30)
+    ]
+    _, prior = training.start()
+    monkeypatch.setattr(training, "start", lambda: (None, prior))
+    monkeypatch.setattr(training, "fit_both", lambda data, extra, prior: (prior, None))
+    monkeypatch.setattr(training, "combined", lambda data, points, model: training.rule_scores(data, points))
+    told = list[tuple[int, int | None]]()
+    training.left_out(few, lambda done, total, what: told.append((done, total)))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
 @pytest.mark.real
 def test_turns_that_the_detectors_learned_from_are_told(turns: list[accuracy.LabelledTurn]) -> None:
     (said,) = accuracy.evaluate(turns[:60]).warnings

@@ -38,8 +38,13 @@ def run(
         str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")
     ] = None,
     key_variable: Annotated[
-        str, typer.Option(metavar="NAME", help="Environment variable that holds the endpoint's key.")
-    ] = "OPENAI_API_KEY",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Environment variable that holds the endpoint's key (default: SEATRIAL_API_KEY, else, for "
+            "api.openai.com alone, OPENAI_API_KEY).",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write verdicts as a results table (JSONL) for the gate.")
     ] = None,
@@ -152,8 +157,13 @@ def compare(
         str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")
     ] = None,
     key_variable: Annotated[
-        str, typer.Option(metavar="NAME", help="Environment variable that holds the endpoint's key.")
-    ] = "OPENAI_API_KEY",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Environment variable that holds the endpoint's key (default: SEATRIAL_API_KEY, else, for "
+            "api.openai.com alone, OPENAI_API_KEY).",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair's verdict (JSONL).")] = None,
     cache: Annotated[Path, typer.Option(metavar="DIR", help="Where answers are kept; nothing is asked twice.")] = Path(
         CACHE

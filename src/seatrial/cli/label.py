@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -104,9 +106,12 @@ def label(
         told = f"{len(waiting)} items written to {export}"
         _end({"exported": len(waiting), "file": str(export)}, told, as_json, left_out)
         return
-    screen = output.console()
+    from seatrial.report.text import visible
+
+    screen = output.console(stderr=True)
+    _interruptible()
     given = flow.ask(
-        waiting, out, annotator, _show, lambda: _key(as_json), lambda text: screen.print(text, markup=False)
+        waiting, out, annotator, _show, lambda: _key(as_json), lambda text: screen.print(visible(text), markup=False)
     )
     held = len([a for a in flow.read_answers(out) if a.annotator == annotator])
     result = {"answered": given, "held": held, "queue": len(waiting), "file": str(out)}
@@ -153,8 +158,17 @@ def _key(quiet: bool) -> str:
         sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
+        if not quiet:
+            sys.stderr.write("\n")
         raise EOFError
     return line
+
+
+def _interruptible() -> None:
+    """Let Ctrl-C end a wait for keys. The library of tables makes system calls start again after a signal, so that a
+    read would go on; giving Python its own handler back undoes that."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
 
 
 def _end(result: dict[str, object], text: str, as_json: bool, warnings: Sequence[str] = ()) -> None:

@@ -105,14 +105,15 @@ def evaluate(
 
         from seatrial.flows import turn_judge
 
-        with closing(turn_judge.by_spec(judge)) as second:
+        with output.progress(quiet=as_json) as step, closing(turn_judge.by_spec(judge, step=step)) as second:
             result = turn_judge.evaluate(turns, second, level=level, disputed=disputed, settings=settings)
     else:
         fitted = None
         if leave_sources_out:
             from seatrial.signals import training
 
-            fitted = training.left_out(turns)
+            with output.progress(quiet=as_json) as step:
+                fitted = training.left_out(turns, step)
         result = signals.evaluate(turns, level=level, disputed=disputed, settings=settings, judge=fitted)
     if as_json:
         output.emit("signals evaluate", result, warnings=result.warnings)

@@ -12,11 +12,14 @@ from seatrial.records.judge import Complete, JudgeSpec, Message, Reply
 from seatrial.records.price import Price, Prices
 
 
-def endpoint(spec: JudgeSpec, url: str | None, key_variable: str, *, patience: Patience = Patience()) -> Complete:
+def endpoint(
+    spec: JudgeSpec, url: str | None, key_variable: str | None, *, patience: Patience = Patience()
+) -> Complete:
     """A function that asks `spec.model` at `url` (None: the judge's own).
 
-    The key is read from the environment variable `key_variable` and may be absent; prices are the judge's
-    (`priced_judge`).
+    The key is read from the environment variable `key_variable` and may be absent. Where none is named it is
+    SEATRIAL_API_KEY; OPENAI_API_KEY goes to its own host alone, since `url` may come from a file that others wrote.
+    Prices are the judge's (`priced_judge`).
 
     Raises:
         UsageError: no endpoint is known, or it is no http(s) address.
@@ -30,7 +33,7 @@ def endpoint(spec: JudgeSpec, url: str | None, key_variable: str, *, patience: P
     client = ChatClient(
         spec.model,
         base,
-        key=os.environ.get(key_variable) or None,
+        key=(os.environ.get(key_variable) or None) if key_variable else None,
         sampling=Sampling(temperature=spec.temperature, max_tokens=spec.max_tokens),
         patience=patience,
         prices=prices,

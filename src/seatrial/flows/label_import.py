@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -100,7 +101,7 @@ def _read(path: Path) -> list[_Line]:
     except OSError as error:
         raise InputError(f"the answers cannot be read: {error.strerror or error}", file=str(path)) from error
     out = []
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(data.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip():
             continue
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def read_told(path: Path) -> SessionLabels:
     decoder = msgspec.json.Decoder(SessionLabel, strict=False)
     rows = []
     seen: dict[str, list[float]] = {}
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(data.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip():
             continue
         try:

@@ -92,7 +92,7 @@ def record(actions: tuple[Action, ...], judged: Action) -> str:
 
 
 def from_files(
-    judge: Path, stamp: Path, *, url: str | None = None, key_variable: str = "OPENAI_API_KEY"
+    judge: Path, stamp: Path, *, url: str | None = None, key_variable: str | None = None
 ) -> RelevanceJudge:  # fmt: skip
     """The judge of a ``judge.toml`` with its committed stamp.
 

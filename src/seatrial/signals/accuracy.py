@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -79,7 +80,7 @@ def read_labels(path: Path) -> list[LabelledTurn]:
     except OSError as error:
         raise InputError(f"cannot read the labels: {error.strerror}", file=str(path)) from error
     rows = []
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(data.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip():
             continue
         try:
@@ -91,6 +92,9 @@ def read_labels(path: Path) -> list[LabelledTurn]:
                 file=str(path),
                 line=number,
             ) from error
+        if "other" in row.labels and len(set(row.labels)) > 1:
+            raise InputError(f"these labels exclude each other: {', '.join(row.labels)}", file=str(path), line=number,
+                             hint="'other' stands alone")  # fmt: skip
         if not row.turn.strip():
             raise InputError("the labelled turn is empty: there is no text to judge", file=str(path), line=number,
                              hint="an exported queue comes back by 'seatrial label --import'")  # fmt: skip
@@ -131,11 +135,12 @@ def evaluate(
         InputError: a bad label file.
         EvidenceError: no usable row.
     """
-    rows = read_labels(labels) if isinstance(labels, Path) else list(labels)
+    given = read_labels(labels) if isinstance(labels, Path) else list(labels)
+    rows = _once(given)
     people = [row for row in rows if not row.harness]
     used = [row for row in people if disputed or not row.disputed]
     if not used:
-        raise EvidenceError("no labelled turn to score", hint="label turns, or include disputed ones")
+        raise EvidenceError("no labelled turn to score", hint="label turns, or count disputed ones with --disputed")
     judged = {id(row): list((judge or by_rules)(row)) for row in people}
     found = [_kinds(judged[id(row)], settings) for row in used]
     read = [
@@ -162,7 +167,11 @@ def evaluate(
         n_disputed=sum(bool(row.disputed) for row in people),
         n_harness=len(rows) - len(people),
         versions={language.NAME: language.version()},
-        warnings=(*_contradictions(used), *(_learned(used) if judge is None else ())),
+        warnings=(
+            *_repeated(len(given) - len(rows)),
+            *_contradictions(used),
+            *(_learned(used) if judge is None else ()),
+        ),
     )
 
 
@@ -189,6 +198,26 @@ def _learned(rows: Sequence[LabelledTurn]) -> tuple[str, ...]:
     )
 
 
+def _once(rows: Sequence[LabelledTurn]) -> list[LabelledTurn]:
+    """The rows without those that say again what an earlier one said of the same item: a second annotator, or a file
+    added to itself, makes no second case. Rows without an id are all kept: people type the same word twice."""
+    seen = set[tuple[str, str, str, frozenset[str], frozenset[str]]]()
+    out = []
+    for row in rows:
+        key = (row.id, row.source, row.turn, frozenset(row.labels), frozenset(row.disputed))
+        if row.id and key in seen:
+            continue
+        seen.add(key)
+        out.append(row)
+    return out
+
+
+def _repeated(n: int) -> tuple[str, ...]:
+    if not n:
+        return ()
+    return (f"{n} {'line says' if n == 1 else 'lines say'} again what another line of the same id says: counted once",)
+
+
 def _contradictions(rows: Sequence[LabelledTurn]) -> tuple[str, ...]:
     """Turns that were labelled several times, and not with the same labels: counted, one of them named."""
     said: dict[tuple[str, ...], list[frozenset[str]]] = {}
@@ -200,8 +229,9 @@ def _contradictions(rows: Sequence[LabelledTurn]) -> tuple[str, ...]:
     key, sets = next(iter(apart.items()))
     shown = " and ".join(dict.fromkeys(", ".join(sorted(labels)) for labels in sets))
     told = key[-1] if len(key[-1]) <= 60 else key[-1][:59] + "…"
+    turns = "turn is" if len(apart) == 1 else "turns are"
     return (
-        f"{len(apart)} turns are labelled several times and not alike, such as {told!r} ({shown}): every line counts",
+        f"{len(apart)} {turns} labelled several times and not alike, such as {told!r} ({shown}): every line counts",
     )
 
 

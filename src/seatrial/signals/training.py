@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -221,13 +221,21 @@ def combined(data: Rows, points: Points, model: Linear) -> Floats:
     return rule_scores(data, points) + share * linear_scores(data, model)
 
 
-def out_of_source(data: Rows, extra: Rows, prior: Points) -> tuple[Floats, Floats]:
-    """(rules, combined) log-odds of every row, each fitted without the row's source."""
+Step = Callable[[int, int | None, str], None]
+
+
+def out_of_source(data: Rows, extra: Rows, prior: Points, step: Step | None = None) -> tuple[Floats, Floats]:
+    """(rules, combined) log-odds of every row, each fitted without the row's source; `step` hears of progress."""
     rule, both = np.zeros_like(data.y), np.zeros_like(data.y)
-    for out in folds(data.source):
+    parts = folds(data.source)
+    for done, out in enumerate(parts):
+        if step is not None:
+            step(done, len(parts), "sources left out")
         points, model = fit_both(data.take(~out), extra, prior)
         left = data.take(out)
         rule[out], both[out] = rule_scores(left, points), combined(left, points, model)
+    if step is not None:
+        step(len(parts), len(parts), "sources left out")
     return rule, both
 
 
@@ -236,7 +244,7 @@ def cut(score: Floats, truth: Floats, other: NDArray[np.bool_] | None, alarms: f
     best = (0.0, -1.0)
     for at in np.unique(score):
         found = score >= at
-        if other is not None and found[other].mean() > alarms:
+        if other is not None and other.any() and found[other].mean() > alarms:
             continue
         f1 = 2 * float((found & (truth > 0)).sum()) / float(found.sum() + truth.sum())
         if f1 > best[1]:
@@ -287,9 +295,9 @@ def joined(data: Rows, extra: Rows | None) -> Rows:
     )  # fmt: skip
 
 
-def left_out(turns: Sequence[LabelledTurn]) -> Judge:
+def left_out(turns: Sequence[LabelledTurn], step: Step | None = None) -> Judge:
     """A judge of these turns whose points and weights were fitted without the turn's source; thresholds stand where the
-    pooled predictions of undisputed turns put them.
+    pooled predictions of undisputed turns put them. `step` hears of progress.
 
     Raises:
         EvidenceError: fewer than two sources to leave out in turn.
@@ -303,7 +311,7 @@ def left_out(turns: Sequence[LabelledTurn]) -> Judge:
             hint='name each turn\'s project in its "source"',
         )
     extra, prior = start()
-    _, both = out_of_source(data, extra, prior)
+    _, both = out_of_source(data, extra, prior, step)
     sure = np.array([not t.disputed for t in people])
     other = np.array([t.labels == ("other",) for t in people])
     shift, _ = shifts(both, data, sure, other)

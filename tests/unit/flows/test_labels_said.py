@@ -12,11 +12,12 @@ import pytest
 
 from seatrial.cli.app import run
 from seatrial.errors import EvidenceError, UsageError
+from seatrial.flows.label_import import take
 from seatrial.flows.labels import read_told
 from seatrial.report.text import around, width
 from seatrial.scoring import fitting
 from seatrial.signals import SignalSettings
-from seatrial.signals.accuracy import LabelledTurn, evaluate
+from seatrial.signals.accuracy import LabelledTurn, evaluate, read_labels
 
 
 def _lines(path: Path, *rows: dict[str, Any]) -> Path:
@@ -36,9 +37,10 @@ def test_session_labels_that_contradict_each_other_are_counted(tmp_path: Path) -
 
 def test_one_turn_with_other_labels_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [LabelledTurn(id="i", turn="fine", labels=labels) for labels in (("praise",), ("other",), ("praise",))]
-    (said,) = evaluate(rows).warnings
-    assert said.startswith("1 turns are labelled several times and not alike, such as 'i' (praise and other)")
-    assert evaluate(rows[::2]).warnings == ()
+    again, said = evaluate(rows).warnings
+    assert again == "1 line says again what another line of the same id says: counted once"
+    assert said.startswith("1 turn is labelled several times and not alike, such as 'i' (praise and other)")
+    assert evaluate(rows[:1]).warnings == ()
     file = _lines(tmp_path / "t.jsonl", *({"turn": "fine", "labels": [x]} for x in ("praise", "other")))
     assert run(["signals", "evaluate", "--labels", str(file), "--json"]) == 0
     assert "'fine'" in json.loads(capsys.readouterr().out)["warnings"][0]
@@ -87,3 +89,31 @@ def test_many_sources_are_not_all_shown(capsys: pytest.CaptureFixture[str], tmp_
     shown = capsys.readouterr().out
     assert "the 12 with most labels of 30" in " ".join(shown.split())
     assert sum(f"source-{i} " in shown for i in range(30)) == 12
+
+
+def test_what_is_said_twice_of_one_item_makes_no_second_case() -> None:
+    once = [
+        LabelledTurn(id=str(i), source=str(i % 3), turn=f"works now, thanks {i}", labels=("confirmation",))
+        for i in range(12)
+    ]
+    assert evaluate([*once, *once]).kinds == evaluate(once).kinds
+    unnamed = [LabelledTurn(turn="commit", labels=("accept_implicit",)) for _ in range(3)]
+    assert evaluate(unnamed).kinds["accept_implicit"]["n_positive"] == 3
+
+
+def test_other_stands_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _lines(tmp_path / "t.jsonl", {"turn": "fine", "labels": ["other", "praise"]})
+    assert run(["signals", "evaluate", "--labels", str(file)]) == 2
+    assert "exclude each other" in capsys.readouterr().err
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_label_file(tmp_path: Path) -> None:
+    turns = _lines(tmp_path / "t.jsonl", {"turn": "fine", "labels": ["praise"]})
+    sessions = _lines(tmp_path / "s.jsonl", {"session": "a", "label": 1})
+    given = _lines(tmp_path / "g.jsonl", {"id": "i", "session": "a", "step": 1, "shown": "fine", "labels": ["praise"],
+                                          "probability": 1.0})  # fmt: skip
+    for file in (turns, sessions, given):
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert [t.turn for t in read_labels(turns)] == ["fine"]
+    assert read_told(sessions).table.height == 1
+    assert take(given, tmp_path / "out.jsonl", annotator="ana").imported == 1

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from seatrial.chat import ChatClient
 from seatrial.cli.app import run
 from seatrial.errors import UsageError
-from seatrial.flows import turn_judge
+from seatrial.flows import judge_endpoint, turn_judge
+from seatrial.records.judge import JudgeSpec, Message
 from seatrial.signals import language
 from seatrial.signals.judge import HIGH, LOW
 
@@ -84,6 +86,8 @@ def test_what_is_no_answer_leaves_the_detectors_alone(labels: Path, capsys: pyte
         ('{"praise": 0.9}', {"praise": 0.9}),
         ('```json\n{"praise": 1, "correction": 0}\n```', {"praise": 1.0, "correction": 0.0}),
         ("{}", {}),
+        ('<think>Is it a {"joy": 1}?</think>\n{"praise": 0.9}', {"praise": 0.9}),
+        ('<think>{"praise": 0.9}', None),
         ('{"joy": 0.9}', None),
         ('{"praise": 7}', None),
         ('{"praise": "0.9"}', None),
@@ -100,5 +104,31 @@ def test_a_judge_is_named_by_model_and_address(labels: Path) -> None:
     for spec in ("toy-1@http://localhost", "chat:toy-1", "chat:@http://localhost"):
         with pytest.raises(UsageError, match="no judge"):
             turn_judge.by_spec(spec)
+    for spec, model in (("chat:a@b@http://u:p@localhost", "a@b"), ("chat:toy-1@http://localhost/v1", "toy-1")):
+        with closing(turn_judge.by_spec(spec)) as judge:
+            assert judge.name == f"chat:{model}"
     both = ["--judge", "chat:a@http://127.0.0.1:1", "--leave-sources-out"]
     assert run(["signals", "evaluate", "--labels", str(labels), *both]) == 2
+
+
+def test_the_key_of_one_host_is_not_sent_to_another(labels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEATRIAL_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "of-another-host")
+    server = chat_server.ChatServer([{"text": "{}"}])
+    with closing(server):
+        spec = f"chat:toy-1@{server.url}"
+        assert run(["signals", "evaluate", "--labels", str(labels), "--judge", spec, "--json"]) == 0
+        made = list[ChatClient]()
+
+        def client(*args: Any, **settings: Any) -> ChatClient:
+            made.append(ChatClient(*args, **settings))
+            return made[-1]
+
+        monkeypatch.setattr(judge_endpoint, "ChatClient", client)
+        ask = judge_endpoint.endpoint(JudgeSpec(name="j", model="toy-1", url=server.url, criteria=()), None, None)
+        ask((Message(role="user", content="?"),))
+        made[0].close()
+        monkeypatch.setenv("SEATRIAL_API_KEY", "for-any-host")
+        assert run(["signals", "evaluate", "--labels", str(labels), "--judge", spec, "--json"]) == 0
+    sent = [headers.get("authorization") for headers in server.headers]
+    assert sent == [None] * (len(_unsure()) + 1) + ["Bearer for-any-host"] * len(_unsure())
