@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from seatrial import signals
+from seatrial.errors import UsageError
 from seatrial.records import OUTCOMES, SIGNAL_KINDS, Estimate, KindUse
 from seatrial.scoring.outcomes import NEEDS, VOICES
 from seatrial.signals import measured
@@ -82,7 +83,16 @@ def everyone() -> Voices:
 
 
 def chosen(turn_labels: Path | None, *, every_kind: bool) -> Voices:
-    """What a user's options come to."""
+    """What a user's options come to.
+
+    Raises:
+        UsageError: labels are given that would decide nothing. InputError, EvidenceError: as `signals.evaluate`.
+    """
+    if every_kind and turn_labels is not None:
+        raise UsageError(
+            "turn labels say which kinds count, and every kind is told to count",
+            hint="give one: --turn-labels FILE or --every-kind",
+        )
     if every_kind:
         return everyone()
     if turn_labels is None:

@@ -151,7 +151,12 @@ def explanation(session: str, rows: Sequence[Any]) -> Section:
         for r in rows
     )
     kept = sum(r.fate == "kept" for r in rows)
-    caption = f"{len(rows)} signals detected, {kept} count"
+    if not rows:
+        return Section(heading=f"Signals of {name(session)}", paragraphs=(
+            "No signal was detected: nobody judged the work in words that the detectors know, and no command failed.",
+        ))  # fmt: skip
+    counting = "1 counts" if kept == 1 else f"{kept} count"
+    caption = f"{len(rows)} {'signal' if len(rows) == 1 else 'signals'} detected, {counting}"
     return Section(
         heading=f"Signals of {name(session)}",
         tables=(Table(caption=caption, columns=head, rows=body),),

@@ -10,6 +10,7 @@ import pytest
 
 from seatrial import signals
 from seatrial.cli.app import run
+from seatrial.errors import UsageError
 from seatrial.flows import voices
 from seatrial.records import OUTCOMES, SIGNAL_KINDS
 from seatrial.scoring.outcomes import NEEDS, VOICES
@@ -125,3 +126,8 @@ def test_rank_without_labels_leaves_a_kind_out_and_says_so(tmp_path: Path, capsy
     chosen = _rank(capsys, "--store", store, "--outcome", "praise_over_complaint")
     assert any("would not head a report by itself" in warning for warning in chosen["warnings"])
     assert not chosen["kinds"]
+
+
+def test_labels_that_would_decide_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="every kind"):
+        voices.chosen(tmp_path / "turns.jsonl", every_kind=True)
