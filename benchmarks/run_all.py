@@ -2,11 +2,12 @@
 
     python benchmarks/run_all.py [--list] [--only NAME ...] [--full NAME ...] [--quick] [--peers DIR] [--write]
 
-Each runs in a process of its own at its full size, or at its quick one with `--quick` (`--full` names exceptions). What
-came out is kept in docs/reference/benchmarks/results.json, with machine, versions, date and load, so that a benchmark
-that is run again replaces its own numbers only; `--write` makes the page of all. `--peers` installs the packages to
-compare with into DIR (unless they are there), behind everything else on the path. A benchmark whose data are not there
-(SEATRIAL_DATA) and a peer that is not installed are named in the page, never left out.
+Each runs in a process of its own at its full size, or at its quick one with `--quick` (`--full` names exceptions), and
+the page of all is printed. With `--write` it is kept instead, and what came out stands beside it in results.json
+(docs/reference/benchmarks), with machine, versions, date and load, so that a benchmark that is run again replaces its
+own numbers only. `--peers` installs the packages to compare with into DIR (unless they are there), behind everything
+else on the path. A benchmark whose data are not there (SEATRIAL_DATA) and a peer that is not installed are named in the
+page, never left out.
 """
 
 from __future__ import annotations

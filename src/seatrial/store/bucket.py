@@ -35,8 +35,24 @@ def normal(url: object) -> str:
     """
     found = _URL.fullmatch(str(url))
     if found is None:
-        raise UsageError(f"a store is a folder or s3://BUCKET/PREFIX, not {url}", hint="see the page on the store")
+        given = re.sub(":/*", "://", str(url), count=1)
+        raise UsageError(f"a store is a folder or s3://BUCKET/PREFIX, not {given}", hint="see the page on the store")
     return f"s3://{found[1]}/{found[2]}" if found[2] else f"s3://{found[1]}"
+
+
+def _endpoint() -> str:
+    """Where requests go: the address that the environment names, empty where it names none.
+
+    Raises:
+        UsageError: it is no address.
+    """
+    for variable in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        address = os.environ.get(variable)
+        if address:
+            if re.fullmatch(r"https?://[^\s/]+(/\S*)?", address) is None:
+                raise UsageError(f"{variable} is no address: {address!r}", hint="http://HOST:PORT or https://HOST")
+            return address
+    return ""
 
 
 class Thing(NamedTuple):
@@ -59,6 +75,7 @@ class Bucket:
 
     def __init__(self, url: str) -> None:
         self.url = normal(url)
+        endpoint = _endpoint()
         try:
             import obstore
             import obstore.store
@@ -67,7 +84,6 @@ class Bucket:
         self.keeps_versions = False
         """Whether the bucket was seen to keep earlier versions of objects, which no deletion reaches."""
         self._lib: Any = obstore
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
         options: dict[str, Any] = {"timeout": f"{TIMEOUT_S}s", "allow_http": endpoint.startswith("http://")}
         try:
             made: Any = obstore.store.S3Store

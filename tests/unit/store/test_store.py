@@ -182,11 +182,19 @@ def test_sessions_are_found_by_the_start_of_their_id(store: Store, trace: Make, 
 # Opening
 
 
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+@pytest.mark.parametrize("address", ["nonsense", "host:9000", "http://", "http://a b"])
+def test_an_object_store_s_address_must_be_one(monkeypatch: pytest.MonkeyPatch, variable: str, address: str) -> None:
+    monkeypatch.setenv(variable, address)
+    with pytest.raises(UsageError, match=f"{variable} is no address"):
+        Store.open("s3://bucket/store")
+
+
 def test_there_must_be_a_store(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no store here"):
         Store.open(tmp_path)
     for url in ("gs://bucket/store", "https://host/store", "s3://", "s3:"):
-        with pytest.raises(UsageError, match="a store is a folder or s3"):
+        with pytest.raises(UsageError, match=r"a store is a folder or s3.*not (gs|https|s3)://"):
             Store.open(url, create=True)
     (tmp_path / "thesis.doc").write_text("precious")
     with pytest.raises(InputError, match=r"not a store and is not empty .*thesis"):
