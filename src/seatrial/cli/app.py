@@ -91,6 +91,10 @@ for add in (
     add(app)
 
 
+INTERRUPTED = 130
+"""The status of a command that Ctrl-C ended."""
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     status = run(sys.argv[1:] if argv is None else argv)
@@ -107,13 +111,15 @@ def run(argv: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         status = command.main(args=argv, prog_name="seatrial", standalone_mode=False)
+        if status == INTERRUPTED:  # the library that parses arguments makes a status of an interrupt
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else 0
     except SeatrialError as error:
         report_error(error, as_json=as_json)
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("\nseatrial: interrupted\n")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         return _unheard()
     except SystemExit as error:  # how the library that parses arguments ends on a closed pipe

@@ -80,6 +80,7 @@ def test_keys_give_labels_and_interrupts_end_the_wait(store: Path, tmp_path: Pat
     first.wait_for(b"> ", 3)
     first.type(b"\x03")
     assert first.end() == 130, first.seen
+    assert b"seatrial: interrupted" in first.seen
     assert b"these labels exclude each other" in first.seen
     (kept,) = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert kept["labels"] == ["correction"]
