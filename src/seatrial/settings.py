@@ -3,7 +3,7 @@
 Where a setting is given several times, the later of this list wins: the default; ``[tool.seatrial]`` in
 ``pyproject.toml``; ``seatrial.toml``; the environment (``SEATRIAL_<NAME>``, such as ``SEATRIAL_STORE``); the
 command line. Files are looked for in the working folder and then in each folder above it; the nearest folder
-with settings is used. A table such as ``[signals]`` belongs to the room of that name, which types it: `part`.
+with settings is used. A table such as ``[suites]`` belongs to the room of that name, which types it: `part`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,9 @@ import msgspec
 from seatrial.errors import SettingsError
 from seatrial.records.price import Price
 
-ROOMS: tuple[str, ...] = (
-    "ingest",
-    "signals",
-    "scoring",
-    "causal",
-    "suites",
-    "grading",
-    "dimensions",
-    "recovery",
-    "gate",
-    "report",
-    "server",
-)
-"""Tables that belong to rooms. Their keys are checked when the room's part is read."""
+ROOMS: tuple[str, ...] = ("suites", "gate", "server")
+"""Tables that belong to rooms: those that a command reads, so that none is taken and has no effect. Their keys are
+checked when the room's part is read."""
 
 T = TypeVar("T")
 

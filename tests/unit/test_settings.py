@@ -8,11 +8,12 @@ import jsonschema
 import msgspec
 import pytest
 
+import seatrial.settings
 from seatrial.errors import SettingsError
-from seatrial.settings import Settings, load, schema
+from seatrial.settings import ROOMS, Settings, load, schema
 
 
-class Signals(msgspec.Struct, frozen=True, kw_only=True):
+class Suites(msgspec.Struct, frozen=True, kw_only=True):
     merge_window: float = 30.0
     tools: tuple[str, ...] = ()
 
@@ -29,7 +30,7 @@ def test_without_a_file_there_are_defaults(tmp_path: Path) -> None:
     assert settings.store == ".seatrial"
     assert settings.redact is True
     assert settings.level == 0.95
-    assert settings.part("signals", Signals) == Signals()
+    assert settings.part("suites", Suites) == Suites()
 
 
 def test_the_later_source_wins(tmp_path: Path) -> None:
@@ -50,8 +51,8 @@ def test_the_nearest_folder_with_settings_is_used(tmp_path: Path) -> None:
 
 
 def test_a_room_types_its_own_table(tmp_path: Path) -> None:
-    write(tmp_path, "[signals]\nmerge_window = 10\ntools = ['a']\n")
-    assert load(tmp_path, environ={}).part("signals", Signals) == Signals(merge_window=10.0, tools=("a",))
+    write(tmp_path, "[suites]\nmerge_window = 10\ntools = ['a']\n")
+    assert load(tmp_path, environ={}).part("suites", Suites) == Suites(merge_window=10.0, tools=("a",))
 
 
 @pytest.mark.parametrize(
@@ -59,13 +60,14 @@ def test_a_room_types_its_own_table(tmp_path: Path) -> None:
     [
         ("# x\nsed = 1\n", "seatrial.toml", 2, "did you mean 'seed'?"),
         ("[tool.x]\nsed = 1\n[tool.seatrial]\nsed = 1\n", "pyproject.toml", 4, "did you mean 'seed'?"),
-        ("seed = 1\n\n[signls]\nx = 1\n", "seatrial.toml", 3, "did you mean 'signals'?"),
+        ("seed = 1\n\n[sutes]\nx = 1\n", "seatrial.toml", 3, "did you mean 'suites'?"),
         ("seed = 'x'\n", "seatrial.toml", 1, "Expected `int`, got `str`"),
         ("redact = true\nlevel = 95\n", "seatrial.toml", 2, "not between 0 and 1"),
         ("workers = 0\n", "seatrial.toml", 1, "not at least 1"),
-        ("signals = 3\n", "seatrial.toml", 1, "is a table"),
+        ("suites = 3\n", "seatrial.toml", 1, "is a table"),
         ("seed = \n", "seatrial.toml", 1, "not valid TOML"),
         ("rooms = 3\n", "seatrial.toml", 1, "no setting 'rooms'"),
+        ("[signals]\nthreshold = 0.9\n", "seatrial.toml", 1, "no setting 'signals'"),
     ],
 )
 def test_a_mistake_is_refused_with_its_place(tmp_path: Path, text: str, name: str, line: int, says: str) -> None:
@@ -81,18 +83,18 @@ def test_a_mistake_is_refused_with_its_place(tmp_path: Path, text: str, name: st
     ("text", "line", "says"),
     [
         (
-            "[signals]\ntools = []\nmerge_windw = 1\n",
+            "[suites]\ntools = []\nmerge_windw = 1\n",
             3,
-            "no setting 'signals.merge_windw' (did you mean 'merge_window'?)",
+            "no setting 'suites.merge_windw' (did you mean 'merge_window'?)",
         ),
-        ("[scoring]\nmerge_window = 1\n[signals]\nmerge_window = 'x'\n", 4, "setting 'signals.merge_window': Expected"),
+        ("[gate]\nmerge_window = 1\n[suites]\nmerge_window = 'x'\n", 4, "setting 'suites.merge_window': Expected"),
     ],
 )
 def test_a_mistake_in_a_room_is_refused_with_its_place(tmp_path: Path, text: str, line: int, says: str) -> None:
     write(tmp_path, text)
     settings = load(tmp_path, environ={})
     with pytest.raises(SettingsError) as caught:
-        settings.part("signals", Signals)
+        settings.part("suites", Suites)
     assert caught.value.line == line
     assert says in str(caught.value)
 
@@ -105,13 +107,26 @@ def test_the_environment_is_checked_too(tmp_path: Path, environ: dict[str, str])
 
 
 def test_the_schema_takes_what_is_read_and_refuses_what_is_refused() -> None:
-    published = schema({"signals": Signals})
+    published = schema({"suites": Suites})
     jsonschema.Draft202012Validator.check_schema(published)
-    good = {"seed": 1, "store": "x", "signals": {"merge_window": 3}, "report": {"anything": 1}}
+    good = {"seed": 1, "store": "x", "suites": {"merge_window": 3}, "server": {"anything": 1}}
     jsonschema.validate(good, published)
-    for bad in ({"sed": 1}, {"seed": "x"}, {"signals": {"merge_windw": 3}}, {"rooms": {}}, {"source": "x"}):
+    wrong: list[dict[str, object]] = [
+        {"sed": 1},
+        {"seed": "x"},
+        {"suites": {"merge_windw": 3}},
+        {"rooms": {}},
+        {"source": "x"},
+    ]
+    for bad in wrong:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(bad, published)
+
+
+def test_every_table_that_is_taken_is_read() -> None:
+    source = Path(seatrial.settings.__file__).parent
+    text = "".join(path.read_text() for path in source.rglob("*.py"))
+    assert {room for room in ROOMS if f'.part("{room}", ' not in text} == set()
 
 
 def test_settings_are_frozen() -> None:
