@@ -33,7 +33,7 @@ _CODES = 0x110000
 _WIDTH = 256
 """Characters of a turn that most turns do not exceed."""
 
-_MARKS = '`">@[<$\x1a|#\n'
+_MARKS = '`">@[<$|#\n'
 _ORDER = np.array([0, 5, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11], np.int64)
 """Contexts in the order in which `language.contexts` lists them, so that sums round alike."""
 

@@ -19,7 +19,7 @@ from seatrial.signals.lexicon import CONTEXTS, KINDS, builtin
 from seatrial.signals.matching import MASK, mask, matcher, normalise
 
 NAME = "language"
-VERSION = "3"
+VERSION = "4"
 
 HUMAN_KINDS = ("confirmation", "accept_implicit", "praise", "complaint", "correction")
 REPORT_FLOOR = 0.3

@@ -37,6 +37,7 @@ _KNOWN = {
     "：": ":",
     "；": ";",
     "…": ".",
+    **dict.fromkeys("❯➜", "$"),
     "¡": "!",
     "¿": "?",
     **dict.fromkeys("👍🎉🙌💯❤🥳🔥👏🙏😍🤩✅", "\x01"),
@@ -48,13 +49,13 @@ _KNOWN = {
 _CONTROL = dict.fromkeys((1, 2, 3, 26), OTHER)
 
 
-_NEEDS_MASK = re.compile(r"[`\">@\[<$\x1a|#\n]|https?:|[0-9][0-9]:[0-9][0-9]:[0-9][0-9]")
+_NEEDS_MASK = re.compile(r"[`\">@\[<$|#\n]|https?:|[0-9][0-9]:[0-9][0-9]:[0-9][0-9]")
 _MASKED = re.compile(
     r"""
     ```.*?(?:```|\Z)                      # fenced code
   | `[^`\n]{1,300}`                       # inline code
   | ^[ \t]*>[^\n]*                        # a quoted line
-  | ^[ \t]*(?:[$%\x1a#]|\S+@\S+[:~]\S*[$%\#])[ ]\S[^\n]*   # a shell prompt
+  | ^[ \t]*(?:[$%\#]|\S+@\S+[:~]\S*[$%\#])[ ]\S[^\n]*   # a shell prompt
   | ^[ \t]*(?:[+-]{1,3}[ \t]|@@)[^\n]*[;{}()=][^\n]*   # a diff line
   | ^[ \t]*at\ [\w.$<>]+\s?\([^\n]*         # a stack frame
   | ^[^\n]*\b[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\b[^\n]*          # a log line

@@ -53,7 +53,7 @@ def needs_mask(text: Codes, low: int, high: int) -> bool:
         c = text[i]
         if c > 127:
             continue
-        if c in (96, 34, 62, 64, 91, 60, 36, 26, 124, 35, 10):
+        if c in (96, 34, 62, 64, 91, 60, 36, 124, 35, 10):
             return True
         if c == 104:
             if _starts_link(text, i, high):
@@ -84,7 +84,7 @@ def _prompt(text: Codes, i: int, high: int) -> bool:
     if i >= high:
         return False
     c = text[i]
-    if (c == 36 or c == 37 or c == 26 or c == 35) and i + 2 < high and text[i + 1] == 32 and not _space(text[i + 2]):
+    if (c == 36 or c == 37 or c == 35) and i + 2 < high and text[i + 1] == 32 and not _space(text[i + 2]):
         return True
     end = i
     sign = -1

@@ -207,3 +207,32 @@ def test_huge_and_hostile_turns_are_read_in_bounded_time() -> None:
     ):
         language.judge(turn, turn)
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "non funziona", "werkt niet", "nie działa", "fungerar inte", "not lgtm", "не работает", "nicht gut", "pas bien",
+        "çalışmıyor", "不好", "isn't ok", "ei toimi",
+    ],
+)  # fmt: skip
+def test_a_denied_acceptance_is_none(turn: str) -> None:
+    assert not kinds(turn) & {"confirmation", "praise", "accept_implicit"}
+
+
+@pytest.mark.parametrize(
+    ("turn", "kind"),
+    [
+        ("\U0001f642 no, that is wrong", "correction"),
+        ("• thanks", "praise"),
+        ("\ufffd no, undo this", "correction"),
+        ("→ no, revert it", "correction"),
+    ],
+)
+def test_a_sign_before_the_words_does_not_make_them_a_command(turn: str, kind: str) -> None:
+    assert kind in kinds(turn)
+
+
+@pytest.mark.parametrize("turn", ["❯ git revert thanks", "➜ echo perfect", "$ echo that is wrong"])
+def test_a_line_behind_a_prompt_is_not_the_humans_voice(turn: str) -> None:
+    assert not kinds(turn)
