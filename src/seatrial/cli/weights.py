@@ -18,6 +18,7 @@ class Method(enum.StrEnum):
     logistic = "logistic"
     grid = "grid"
     random = "random"
+    bayesian = "bayesian"
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +37,13 @@ def fit(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the weights here, for rank --weights.")
     ] = None,
-    method: Annotated[Method, typer.Option(help="Convex fit, or a search over shapes.")] = Method.logistic,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="Convex fit, or a search of the same loss over weight shapes: a grid, random draws that narrow, or "
+            "Bayesian (a Gaussian process, expected improvement)."
+        ),
+    ] = Method.logistic,
     ordered: Annotated[
         bool, typer.Option("--ordered", help="Praise at least confirmation, complaint at least correction.")
     ] = False,

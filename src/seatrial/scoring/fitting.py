@@ -13,10 +13,11 @@ from scipy import special
 
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.records import Weights
+from seatrial.scoring import searching
 from seatrial.stats.logistic import auc, fit_logistic, log_loss
 
 Floats = NDArray[np.float64]
-Method = Literal["logistic", "grid", "random"]
+Method = Literal["logistic", "grid", "random", "bayesian"]
 
 KINDS: tuple[str, ...] = ("confirmation", "praise", "complaint", "correction", "execution_error")
 SIGNS = (1, 1, -1, -1, -1)
@@ -28,7 +29,8 @@ FEWEST = 100
 
 PENALTIES = (0.3, 1.0, 3.0, 10.0)
 _LEVELS = (0.0, 0.5, 1.0, 2.0, 4.0)
-_ROUNDS, _PER_ROUND, _KEEP = 4, 200, 20
+_ENOUGH = 3e-5
+"""Improvement of the mean log loss, in nats, below which the Bayesian search ends."""
 
 
 class WeightInterval(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +93,7 @@ def fit(
         users: whose session it is; folds and bootstrap leave whole users out.
         sample_weight: e.g. inverse labelling probabilities. emphasis: sessions with praise or a complaint weigh this
             much more. ordered: impose praise >= confirmation and complaint >= correction.
-        method: `logistic` is the convex fit; `grid` and `random` search the same loss over weight shapes.
+        method: `logistic` is the convex fit; `grid`, `random` and `bayesian` search the same loss over weight shapes.
         fingerprint: of the detectors that counted; weights are refused with any other.
 
     Raises:
@@ -234,25 +236,24 @@ def _allowed(shapes: Floats, plan: _Plan) -> Floats:
 
 
 def _search(x: Floats, y: Floats, w: Floats, plan: _Plan) -> Floats:
-    """The direction with the least loss: a grid, or random draws that narrow around the best of each round (the
-    cross-entropy method)."""
+    """The direction with the least loss: of a grid, of random draws that narrow, or of a Bayesian search that
+    evaluates at most as many."""
     sign = np.array(SIGNS, float)
     if plan.method == "grid":
         mesh = np.array(np.meshgrid(*[_LEVELS] * len(KINDS), indexing="ij")).reshape(len(KINDS), -1).T
         mesh = _allowed(mesh[mesh.sum(axis=1) > 0], plan)
         return np.asarray(mesh[int(np.argmin(_losses(x, y, w, mesh * sign)))] * sign)
-    rng = np.random.default_rng(plan.seed)
-    centre, spread = np.zeros(len(KINDS)), np.ones(len(KINDS))
-    best, least = np.ones(len(KINDS)), np.inf
-    for _ in range(_ROUNDS):
-        shapes = _allowed(np.exp(rng.normal(centre, spread, (_PER_ROUND, len(KINDS)))), plan)
-        if not len(shapes):
-            continue
-        loss = _losses(x, y, w, shapes * sign)
-        keep = shapes[np.argsort(loss, kind="stable")[:_KEEP]]
-        if loss.min() < least:
-            best, least = shapes[int(np.argmin(loss))], float(loss.min())
-        centre, spread = np.log(keep).mean(axis=0), np.log(keep).std(axis=0) + 0.05
+
+    def loss(shapes: Floats) -> Floats:
+        return np.asarray(_losses(x, y, w, shapes * sign) / w.sum())
+
+    def allowed(shapes: Floats) -> Floats:
+        return _allowed(shapes, plan)
+
+    if plan.method == "bayesian":
+        best = searching.bayesian(loss, len(KINDS), seed=plan.seed, allowed=allowed, tolerance=_ENOUGH)
+    else:
+        best = searching.narrowing(loss, len(KINDS), seed=plan.seed, allowed=allowed)
     return np.asarray(best * sign)
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from seatrial import intake
+from seatrial.cli.app import run
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.flows import weights
 from seatrial.report import accuracy
@@ -78,6 +79,27 @@ def test_labels_and_a_store_give_weights_that_rank_takes(place: tuple[Path, Path
     file.write_bytes(msgspec.json.encode(msgspec.structs.replace(run.fitted, weights=stale)))
     with pytest.raises(UsageError):
         weights.load(file)
+
+
+def test_a_bayesian_search_of_a_store_gives_weights_that_rank_takes(
+    place: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, labels = place
+    file = tmp_path / "weights.json"
+    where = ["--labels", str(labels), "--store", str(store)]
+    options = ["--method", "bayesian", "--draws", "20", "--out", str(file), "--json"]
+    assert run(["weights", "fit", *where, *options]) == 0
+    told = json.loads(capsys.readouterr().out)["result"]
+    fitted = weights.load(file)
+    assert fitted == weights.fit(labels, store=store, method="bayesian", draws=20).fitted
+    assert told["fitted"]["method"] == fitted.method == "bayesian"
+    assert fitted.used
+    assert fitted.auc is not None
+    assert fitted.auc > 0.8
+    assert [board["order"] for board in told["stability"]["boards"] if board["weights"] == "fitted"] == [
+        ["good", "bad"]
+    ]
+    assert run(["rank", "--store", str(store), "--outcome", "fitted", "--weights", str(file), "--json"]) == 0
 
 
 def test_labels_of_no_known_session_and_files_that_are_no_weights_are_refused(

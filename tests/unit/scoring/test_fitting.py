@@ -51,7 +51,7 @@ def test_the_convex_fit_is_scikit_learns_where_no_sign_binds() -> None:
     assert intercept == pytest.approx(oracle.intercept_[0] - beta @ x.mean(axis=0), abs=1e-3)
 
 
-@pytest.mark.parametrize("method", ["grid", "random"])
+@pytest.mark.parametrize("method", ["grid", "random", "bayesian"])
 def test_searches_come_near_the_convex_fit_and_never_beat_it_in_sample(method: fitting.Method) -> None:
     counts, labels, _ = _sessions(600, seed=1)
     x, w = np.log1p(counts), np.ones(600)
@@ -70,6 +70,42 @@ def test_an_imposed_order_holds() -> None:
     found = {w.kind: w.value for w in fitting.fit(swapped, labels, users, ordered=True, draws=20).intervals}
     assert found["praise"] >= found["confirmation"] - 1e-9
     assert found["complaint"] >= found["correction"] - 1e-9
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_bayesian_search_needs_an_eighth_of_the_evaluations_of_the_random_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, labels, _ = _sessions(400, seed=seed)
+    x, w, losses, seen = np.log1p(counts), np.ones(400), fitting._losses, []
+
+    def counted(x: np.ndarray, y: np.ndarray, w: np.ndarray, directions: np.ndarray) -> np.ndarray:
+        found = losses(x, y, w, directions)
+        seen.extend(found.tolist())
+        return found
+
+    monkeypatch.setattr(fitting, "_losses", counted)
+    spent, least = {}, {}
+    for method in ("random", "bayesian"):
+        seen.clear()
+        fitting._search(x, labels, w, fitting._Plan(False, method, 0))
+        spent[method], least[method] = len(seen), min(seen)
+    assert spent["bayesian"] < spent["random"] / 8
+    assert least["bayesian"] < least["random"] + 400 * fitting._ENOUGH
+
+
+def test_a_bayesian_search_keeps_the_order_and_is_scored_out_of_fold() -> None:
+    counts, labels, users = _sessions(240, seed=5)
+    swapped = counts[:, [1, 0, 3, 2, 4]]
+    found = fitting.fit(swapped, labels, users, ordered=True, draws=4, method="bayesian")
+    value = {w.kind: w.value for w in found.intervals}
+    assert value["praise"] >= value["confirmation"] - 1e-9
+    assert value["complaint"] >= value["correction"] - 1e-9
+    assert found.method == "bayesian"
+    assert found.penalty is None
+    assert found.auc is not None
+    assert found.auc > 0.6
+    assert len(found.scores) == 240
 
 
 def test_few_labels_keep_unit_weights_and_say_so() -> None:
