@@ -7,6 +7,9 @@ from numba import njit
 
 from seatrial.signals import grams
 
+BUILT_WITH = ("grams 966529f39aa7",)
+"""Digests of the files that the compiled code below was made from: Numba keeps it until this file changes."""
+
 _HEAD, _TAIL, _BEFORE = grams.HEAD, grams.TAIL, grams.BEFORE
 _LOW, _HIGH = grams.LETTERS[0], grams.LETTERS[-1]
 _BASE, _MIX = np.uint64(grams.BASE), np.uint64(grams.MIX)

@@ -7,6 +7,9 @@ from numba import njit
 
 from seatrial.signals.scanning import ALPHA, SHOUT, UPPER, mask, needs_mask
 
+BUILT_WITH = ("scanning 276d5df7a582",)
+"""Digests of the files that the compiled code below was made from: Numba keeps it until this file changes."""
+
 _MASK = 27
 _TAIL, _END, _LAST = 700, 300, 240
 (ASKS, REPORTS, SHIP, INTERRUPTED, REFUSED, NO, QUESTION, SHORT, LONG, SHOUTING, PASTED, EXCLAIMS) = range(12)

@@ -11,6 +11,9 @@ from numba import njit
 
 from seatrial.signals.programs import CLOSE, JUMP, LETTER, MATCH, OPEN, SPLIT, START
 
+BUILT_WITH = ("programs 2e95ab1efd26",)
+"""Digests of the files that the compiled code below was made from: Numba keeps it until this file changes."""
+
 _STEPS = 50_000
 _UNSURE, _NOWHERE = -2, -1
 

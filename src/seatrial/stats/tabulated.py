@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from seatrial.stats.compiled import _GOLDEN, _S11, _UNIT, Floats, Ints, _hypergeometric, _scramble, _stream
 
+BUILT_WITH = ("compiled 4e4f4605556e",)
+"""Digests of the files that the compiled code below was made from: Numba keeps it until this file changes."""
+
 _GUIDES = 64
 _MOST_ENTRIES = 60_000
 _NEGLIGIBLE = 1e-18
