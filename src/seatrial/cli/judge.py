@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
 CACHE = ".seatrial/judge-cache"
 
+Endpoint = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")]
+KeyVariable = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Environment variable that holds the endpoint's key (default: SEATRIAL_API_KEY, else, for "
+        "api.openai.com alone, OPENAI_API_KEY).",
+    ),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add this group's commands."""
@@ -34,17 +44,8 @@ def register(app: typer.Typer) -> None:
 def run(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Traces to judge.")],
     judge: Annotated[Path, typer.Option("--judge", metavar="FILE", help="The judge: judge.toml.")],
-    url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")
-    ] = None,
-    key_variable: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Environment variable that holds the endpoint's key (default: SEATRIAL_API_KEY, else, for "
-            "api.openai.com alone, OPENAI_API_KEY).",
-        ),
-    ] = None,
+    url: Endpoint = None,
+    key_variable: KeyVariable = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write verdicts as a results table (JSONL) for the gate.")
     ] = None,
@@ -153,17 +154,8 @@ def compare(
     a: Annotated[Path, typer.Argument(metavar="A", help="Traces of the one run.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="Traces of the other, at the same tasks.")],
     judge: Annotated[Path, typer.Option("--judge", metavar="FILE", help="The judge, kind = 'pairwise': judge.toml.")],
-    url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint (default: url in the judge's file).")
-    ] = None,
-    key_variable: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Environment variable that holds the endpoint's key (default: SEATRIAL_API_KEY, else, for "
-            "api.openai.com alone, OPENAI_API_KEY).",
-        ),
-    ] = None,
+    url: Endpoint = None,
+    key_variable: KeyVariable = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write every pair's verdict (JSONL).")] = None,
     cache: Annotated[Path, typer.Option(metavar="DIR", help="Where answers are kept; nothing is asked twice.")] = Path(
         CACHE
