@@ -114,21 +114,25 @@ def _init(address: str | None, workers: int | None) -> None:
 
 
 def _in_time(begin: Callable[[], None], address: str | None) -> None:
-    """`begin` in a thread of its own: a port that answers but is no cluster's would hold this process for minutes."""
+    """`begin` in a thread of its own: a port that answers but is no cluster's would hold this process for minutes.
+    Where it starts a cluster the thread lives on: Ray's processes are killed with the thread that started them."""
     failed: list[BaseException] = []
+    over = threading.Event()
 
     def run() -> None:
         try:
             begin()
         except BaseException as error:
             failed.append(error)
+        over.set()
+        if address is None and not failed:
+            threading.Event().wait()
 
-    thread = threading.Thread(target=run, name="joining a cluster", daemon=True)
-    thread.start()
-    thread.join(JOINS_S if address is not None else STARTS_S)
-    if thread.is_alive() and address is None:
+    threading.Thread(target=run, name="joining a cluster", daemon=True).start()
+    in_time = over.wait(JOINS_S if address is not None else STARTS_S)
+    if not in_time and address is None:
         raise InfrastructureError(f"a Ray cluster did not start on this machine in {STARTS_S:.0f} s", hint="try again")
-    if thread.is_alive():
+    if not in_time:
         raise _unreachable(address, f"what listens there did not answer as a Ray cluster does in {JOINS_S:.0f} s")
     if failed:
         raise _mismatch(address, failed[0]) from failed[0]

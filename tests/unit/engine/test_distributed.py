@@ -130,6 +130,18 @@ def test_both_verbs_answer_as_the_local_engine_does(environment: dict[str, str],
     assert "batch 1 (1)" in message
 
 
+def test_a_cluster_of_our_own_lives_on_after_it_was_joined(environment: dict[str, str]) -> None:
+    code = (
+        "import time\n"
+        "engine = engine_at('ray', workers=2)\n"
+        "time.sleep(5)\n"
+        "print(json.dumps([list(engine.map_sessions(w.total, [[1, 2], [3], [4]])), len(engine.worker_ids())]))\n"
+    )
+    sums, workers = say(code, {k: v for k, v in environment.items() if not k.startswith("RAY_AUTH")})
+    assert sums == [3, 3, 4]
+    assert workers >= 1
+
+
 def test_work_that_stands_alone_is_told_as_it_ends_and_given_up_when_it_kills(
     environment: dict[str, str], url: str
 ) -> None:
