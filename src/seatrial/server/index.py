@@ -14,28 +14,27 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
+import numpy as np
 import polars as pl
 
+from seatrial.canon import canonical
 from seatrial.errors import InputError, SeatrialError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, OUTCOMES_TABLE, SESSIONS, SIGNALS
+from seatrial.server import columns
 from seatrial.store import Permission, Store, consents, permission
 
 T = TypeVar("T")
+Value = tuple[str, int, bool]
+"""A value of a facet, how many sessions have it, and whether it is chosen."""
 
 LARGE = 20_000
 """Sessions from which on a frame is built beside the requests that want it."""
 
 _STATE_S = 0.5
 _WORDS = 8
+_TALLIES = 16
+_ROWS = 256
 _MOST_DERIVED = 64
-_SESSION = (
-    "session", "arm", "agent", "task", "task_type", "suite", "user", "parent", "start", "steps", "tool_calls",
-    "tool_errors", "human_turns", "cost_usd", "input_tokens", "output_tokens", "outcome_status", "outcome_score",
-    "format",
-)  # fmt: skip
-_OUTCOME = ("session", "task_type", "n_complaint", "n_correction", "n_praise", "n_confirmation", "n_execution_error")
-_CATEGORIES = ("arm", "agent", "task_type", "outcome_status", "format")
-
 FACETS: Mapping[str, str] = {
     "model": "arm",
     "harness": "agent",
@@ -88,50 +87,102 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: list[dict[str, object]]
     total: int
-    facets: dict[str, list[tuple[str, int, bool]]]
+    facets: dict[str, list[Value]]
+    signs: dict[str, int]
+    agents: dict[str, int]
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What a query finds, whatever the order: which rows (None: all), and the counts."""
+
+    hit: pl.Series | None
+    total: int
+    facets: dict[str, list[Value]]
     signs: dict[str, int]
     agents: dict[str, int]
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built.
-    `orders` and `found` remember the rows in an order, and where the last few words stand."""
+    """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built;
+    `extracted`: signals have been looked for in any session.
+
+    `orders`, `found`, `tallies`, `rows` and `labels` remember the rows in an order, where the last few words stand,
+    what the last few queries found, the last few sessions that were asked for, and the values of categories.
+    """
 
     data_version: str
     frame: pl.DataFrame
     may: Permission
     withheld: int
     built_s: float
+    extracted: bool = False
     stale: bool = False
     orders: dict[Order, pl.Series] = {}
     found: dict[str, pl.Series] = {}
+    tallies: dict[bytes, Tally] = {}
+    rows: dict[str, dict[str, object] | None] = {}
+    labels: dict[str, dict[int, str]] = {}
 
     def find(self, query: Query, offset: int, limit: int) -> Found:
         """A page of what a query finds."""
-        masks = self._masks(query)
-        every = _both(self.frame, masks.values())
+        tally = self._tally(query)
+        rows = self.frame[self._ordered(tally.hit, query.order).slice(offset, limit)].drop("extracted").to_dicts()
+        return Found(rows=rows, total=tally.total, facets=tally.facets, signs=tally.signs, agents=tally.agents)
+
+    def _tally(self, query: Query) -> Tally:
+        """The counts, which are the same for every page and order: made once."""
+        key = canonical(msgspec.structs.replace(query, order="newest"))
+        kept = self.tallies.get(key)
+        if kept is not None:
+            return kept
+        frame, masks = self.frame, self._masks(query)
+        every = _both(masks.values())
         facets = {}
         for name, column in FACETS.items():
-            others = _both(self.frame, [m for other, m in masks.items() if other != name])
-            facets[name] = _counts(self.frame[column].filter(others), query.facets.get(name, []))
-        signs = {name: int(((self.frame[column] > 0) & every).sum()) for name, column in SIGNS.items()}
-        wide = _both(self.frame, [m for other, m in masks.items() if other != "agents"])
-        below = int((self.frame["parent"].is_not_null() & wide).sum())
-        n = int(wide.sum())
-        at = self._ordered(every, query.order)
-        rows = self.frame[at.slice(offset, limit)].to_dicts()
+            others = _both(m for other, m in masks.items() if other != name)
+            facets[name] = self._counts(column, others, query.facets.get(name, []))
+        signs = {name: _sum(_both([frame[column] > 0, every])) for name, column in SIGNS.items()}
+        wide = _both(m for other, m in masks.items() if other != "agents")
+        below = _sum(_both([frame["parent"].is_not_null(), wide]))
+        n = frame.height if wide is None else _sum(wide)
         agents = {"main": n - below, "sub": below, "all": n}
-        return Found(rows=rows, total=len(at), facets=facets, signs=signs, agents=agents)
+        total = frame.height if every is None else _sum(every)
+        made = Tally(hit=every, total=total, facets=facets, signs=signs, agents=agents)
+        if len(self.tallies) >= _TALLIES:
+            self.tallies.clear()
+        self.tallies[key] = made
+        return made
+
+    def _counts(self, column: str, hit: pl.Series | None, chosen: list[str], most: int = 12) -> list[Value]:
+        """The commonest values of a category with their counts, and those that are chosen whether common or not."""
+        codes = self.frame[column].to_physical()
+        if column not in self.labels:
+            values = self.frame[column].unique()
+            self.labels[column] = dict(zip(values.to_physical(), values.cast(pl.String), strict=True))
+        names = self.labels[column]
+        counted = np.bincount((codes if hit is None else codes.filter(hit)).to_numpy())
+        there = [(names[code], int(counted[code])) for code in np.flatnonzero(counted).tolist()]
+        rows = [(name, n, name in chosen) for name, n in sorted(there, key=lambda row: (-row[1], row[0]))]
+        kept = rows[:most] + [r for r in rows[most:] if r[2]]
+        return kept + [(value, 0, True) for value in chosen if value not in {r[0] for r in rows}]
 
     def ids(self, query: Query) -> list[str]:
         """Every session that a query finds, in its order."""
-        at = self._ordered(_both(self.frame, self._masks(query).values()), query.order)
-        return self.frame["session"].gather(at).to_list()
+        return self.frame["session"].gather(self.places(query)).to_list()
+
+    def places(self, query: Query) -> pl.Series:
+        """The rows that a query finds, in its order."""
+        return self._ordered(self._tally(query).hit, query.order)
 
     def row(self, session: str) -> dict[str, object] | None:
         """What is known of one session; None for one that is not here, or may not be shown."""
-        found = self.frame.filter(pl.col("session") == session)
-        return found.row(0, named=True) if found.height else None
+        if session not in self.rows:
+            found = self.frame.filter(pl.col("session") == session)
+            if len(self.rows) >= _ROWS:
+                self.rows.clear()
+            self.rows[session] = found.row(0, named=True) if found.height else None
+            return self.rows[session]
+        return self.rows[session]
 
     def _words(self, words: str) -> pl.Series:
         mask = self.found.get(words)
@@ -143,18 +194,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             self.found[words] = mask
         return mask
 
-    def _ordered(self, hit: pl.Series, order: Order) -> pl.Series:
+    def _ordered(self, hit: pl.Series | None, order: Order) -> pl.Series:
         """Positions of the rows that are hit, in order. The frame itself stands newest first; another order of all
         rows is found once."""
-        if order == "newest":
-            return hit.arg_true()
-        if order == "oldest":
-            return hit.arg_true().reverse()
+        if order in ("newest", "oldest"):
+            at = pl.arange(self.frame.height, dtype=pl.UInt32(), eager=True) if hit is None else hit.arg_true()
+            return at if order == "newest" else at.reverse()
         every = self.orders.get(order)
         if every is None:
             ranked = pl.arg_sort_by(_BY[order], descending=True, nulls_last=True, maintain_order=True)
             every = self.orders[order] = self.frame.select(ranked.alias("at"))["at"]
-        return every.filter(hit.gather(every))
+        return every if hit is None else every.filter(hit.gather(every))
 
     def _masks(self, query: Query) -> dict[str, pl.Series]:
         frame = self.frame
@@ -208,10 +258,16 @@ class Index:
         assert self._kept is not None
         return self._kept[1]
 
-    def derived(self, name: Hashable, tables: Sequence[str], make: Callable[[Snapshot], T]) -> T:
+    def derived(
+        self,
+        name: Hashable,
+        tables: Sequence[str],
+        make: Callable[[Snapshot], T],
+        keep: Callable[[T], bool] = lambda made: True,
+    ) -> T:
         """What `make` gives for the sessions and some other tables, made once for each state of them.
 
-        The last few are kept, so what is made is small, or bounded.
+        The last few are kept, so what is made is small, or bounded; what `keep` says no to is made anew.
         """
         snapshot = self.current()
         head = self._store.versions.head()
@@ -223,6 +279,8 @@ class Index:
                 made: T = kept[1]
                 return made
         made = make(snapshot)
+        if not keep(made):
+            return made
         with self._guard:
             self._derived[name] = (state, made)
             self._derived.move_to_end(name)
@@ -276,28 +334,22 @@ def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
     began = time.monotonic()
     version = store.data_version
     may = _may(store, consent)
-    sessions = store.table(SESSIONS.name, version, ordered=False).select(*_SESSION).collect()
-    outcomes = store.table(OUTCOMES_TABLE.name, version, ordered=False).select(*_OUTCOME).collect()
-    joined = sessions.join(outcomes, on="session", how="left", suffix="_by_outcome")
-    counted = [c for c in _OUTCOME if c.startswith("n_")]
-    frame = (
-        joined.with_columns(
-            pl.coalesce("task_type", "task_type_by_outcome").alias("task_type"),
-            *(pl.col(c).fill_null(0).cast(pl.Int32) for c in counted),
-        )
-        .drop("task_type_by_outcome")
-        .with_columns(pl.col(c).fill_null("").cast(pl.Categorical) for c in _CATEGORIES)
-    )
-    all_of_them = frame.height
+    frame = columns.read(store, version)
+    all_of_them, extracted = frame.height, bool(frame["extracted"].any())
     if may.denied:
         frame = frame.filter(~pl.col("session").is_in(pl.Series(list(may.denied)).implode()))
-    frame = frame.sort(["start", "session"], descending=[True, False], nulls_last=True).rechunk()
     return Snapshot(
         data_version=version,
         frame=frame,
         may=may,
         withheld=all_of_them - frame.height,
         built_s=time.monotonic() - began,
+        extracted=extracted,
+        orders={},
+        found={},
+        tallies={},
+        rows={},
+        labels={},
     )
 
 
@@ -313,19 +365,17 @@ def _mask(frame: pl.DataFrame, expression: pl.Expr) -> pl.Series:
     return frame.select(expression.alias("hit"))["hit"]
 
 
-def _both(frame: pl.DataFrame, masks: Iterable[pl.Series]) -> pl.Series:
-    out = pl.repeat(True, frame.height, dtype=pl.Boolean(), eager=True)
+def _both(masks: Iterable[pl.Series | None]) -> pl.Series | None:
+    """Rows in all of the masks; None where nothing is masked."""
+    out: pl.Series | None = None
     for mask in masks:
-        out = out & mask
+        if mask is not None:
+            out = mask if out is None else out & mask
     return out
 
 
-def _counts(values: pl.Series, chosen: list[str], most: int = 12) -> list[tuple[str, int, bool]]:
-    """The commonest values with their counts, and those that are chosen whether common or not."""
-    counted = values.value_counts(sort=True)
-    rows = [(str(v), int(n), str(v) in chosen) for v, n in counted.head(2000).iter_rows() if n]
-    kept = rows[:most] + [r for r in rows[most:] if r[2]]
-    return kept + [(value, 0, True) for value in chosen if value not in {r[0] for r in rows}]
+def _sum(mask: pl.Series | None) -> int:
+    return 0 if mask is None else int(mask.sum())
 
 
 def signals_of(store: Store, session: str) -> list[dict[str, object]]:

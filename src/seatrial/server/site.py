@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from seatrial._version import __version__
 from seatrial.errors import InputError, SeatrialError, StoreError, UsageError
-from seatrial.server import rendering, stored
+from seatrial.server import assets, rendering, stored
 from seatrial.server.access import Role, Who
 from seatrial.server.body import Refused
 from seatrial.server.index import Index
@@ -138,7 +138,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals.update(rendering.FUNCTIONS)
+        self._templates.globals.update(rendering.FUNCTIONS, asset=assets.address)
         self._templates.filters.update(rendering.FILTERS)
 
     def saw(self, asked: Asked, session: str) -> None:
