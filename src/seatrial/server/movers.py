@@ -139,13 +139,25 @@ _READING_S = 0.8
 _NAMED = 2000
 
 
-def in_context(store: Store, sentences: Sequence[Sentence]) -> list[Sentence]:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """Sentences with the words around them; `whole`: all that could be read were."""
+
+    sentences: list[Sentence]
+    whole: bool
+
+
+def in_context(store: Store, sentences: Sequence[Sentence]) -> Context:
     """The same sentences with the words around them, read from the stored sessions; for a second at most."""
     until = time.monotonic() + _READING_S
+    whole = True
     blobs = store.blobs_of(sorted({s.session for s in sentences}))
     out = []
     for s in sentences:
-        if s.start is None or s.end is None or s.field is None or s.session not in blobs or time.monotonic() > until:
+        if s.start is None or s.end is None or s.field is None or s.session not in blobs:
+            out.append(s)
+            continue
+        if time.monotonic() > until:
+            whole = False
             out.append(s)
             continue
         try:
@@ -161,7 +173,7 @@ def in_context(store: Store, sentences: Sequence[Sentence]) -> list[Sentence]:
         if s.end + _AROUND < len(text):
             right += "…"
         out.append(msgspec.structs.replace(s, left=left, right=right, quote=quote))
-    return out
+    return Context(sentences=out, whole=whole)
 
 
 def behind(

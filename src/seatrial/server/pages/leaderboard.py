@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 
 import msgspec
+from markupsafe import Markup
 from starlette.responses import Response
 
 from seatrial.errors import InputError
 from seatrial.records import ModelRow, Ranking
 from seatrial.report import chapters, words
 from seatrial.report.chapters import answer
-from seatrial.server import movers, stored
+from seatrial.server import movers, rendering, stored
 from seatrial.server.site import Asked, Page
 from seatrial.store import ResultHead
 
@@ -56,6 +57,25 @@ def chosen(asked: Asked) -> Chosen | None:
     )
 
 
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """Markup of what a ranking alone says: the same at every look."""
+
+    forest: Markup | None
+    verdict: Markup
+    more: Markup
+
+
+def _drawn(found: Chosen, rows: list[ModelRow]) -> Drawn:
+    ranking = found.part
+    more = [s for s in chapters.ranking(ranking) if s.key not in ("verdict", "models")]
+    forest = answer.forest(ranking, rows) if any(m.net_improvement for m in rows) else None
+    return Drawn(
+        forest=None if forest is None else rendering.chart(forest, "forest"),
+        verdict=rendering.sections([answer.verdict(ranking)], 2, "", ranking),
+        more=rendering.sections(more, 2, "r-"),
+    )
+
+
 def leaderboard(asked: Asked) -> Response:
     """The first page."""
     snapshot = asked.site.index.current()
@@ -70,7 +90,9 @@ def leaderboard(asked: Asked) -> Response:
     pairs = [
         _pair(asked, found, a, b) for a, b in itertools.pairwise([m for m in rows if m.net_improvement and m.signals])
     ][:4]
-    plan = [s for s in chapters.ranking(ranking) if s.key not in ("verdict", "models")]
+    drawn = asked.site.index.derived(
+        ("drawn", found.head.id, found.task_type), (), lambda snapshot: _drawn(found, rows)
+    )
     return asked.page(
         "leaderboard.html",
         {
@@ -81,14 +103,12 @@ def leaderboard(asked: Asked) -> Response:
             "pairs": pairs,
             "sentences": answer.summary(ranking),
             "notes": answer.reasons(ranking, rows),
-            "forest": answer.forest(ranking, rows) if any(m.net_improvement for m in rows) else None,
-            "verdict": answer.verdict(ranking),
+            "drawn": drawn,
             "verdict_name": words.VERDICT_NAME[ranking.design.verdict],
             "verdict_means": words.VERDICT_MEANS[ranking.design.verdict],
             "caveats": [words.sentence(text) for text in ranking.design.caveats],
             "unit": words.outcome_unit(ranking),
             "outcome": words.signal_name(ranking.outcome),
-            "more": plan,
             "data_version": snapshot.data_version,
             "old": found.head.data_version not in (None, snapshot.data_version),
             "value": movers.value,
@@ -103,7 +123,7 @@ def _pair(asked: Asked, found: Chosen, above: ModelRow, below: ModelRow) -> Pair
         for mover in against:
             seen = _behind(asked, found, below.model, mover.key)
             if seen.sentences:
-                sentence = movers.in_context(asked.store, seen.sentences[:1])[0]
+                sentence = _told(asked, found, below.model, mover.key, seen.sentences[:1])[0]
                 break
     apart = above.rank is not None and below.rank is not None and above.rank.high < below.rank.low
     if sentence is not None:
@@ -118,6 +138,16 @@ def _behind(asked: Asked, found: Chosen, model: str, key: str) -> movers.Behind:
         movers.TABLES,
         lambda snapshot: movers.behind(store, snapshot, whole, model, key, task_type=part),
     )
+
+
+def _told(asked: Asked, found: Chosen, model: str, key: str, sentences: list[movers.Sentence]) -> list[movers.Sentence]:
+    store = asked.store
+    return asked.site.index.derived(
+        ("told", found.head.id, model, key, found.task_type, len(sentences)),
+        movers.TABLES,
+        lambda snapshot: movers.in_context(store, sentences),
+        lambda context: context.whole,
+    ).sentences
 
 
 def why(asked: Asked) -> Response:
@@ -136,7 +166,7 @@ def why(asked: Asked) -> Response:
     key = key or (measured[0].key if measured else "any_complaint")
     snapshot = asked.site.index.current()
     seen = _behind(asked, found, model, key)
-    sentences = movers.in_context(asked.store, seen.sentences)
+    sentences = _told(asked, found, model, key, seen.sentences)
     for session in dict.fromkeys(s.session for s in sentences):
         asked.site.saw(asked, session)
     return asked.page(

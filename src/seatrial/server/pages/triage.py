@@ -11,12 +11,13 @@ from starlette.responses import Response
 
 from seatrial.canon import content_hash
 from seatrial.errors import InputError, UsageError
-from seatrial.records.tables import OUTCOMES_TABLE, TRIAGE
+from seatrial.records.tables import TRIAGE
 from seatrial.server import movers, waiting
 from seatrial.server.pages.drafts import drafts, posted
 from seatrial.server.site import Asked, Page
 from seatrial.server.waiting import BAD
 from seatrial.server.words import KINDS
+from seatrial.store import Store
 
 STATES = ("new", "task", "dismissed")
 PER_PAGE = 50
@@ -61,33 +62,51 @@ def _item(row: dict[str, Any]) -> Item:
     )
 
 
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the list, with a sentence from each session, and how many there are in each state."""
+
+    items: list[Item]
+    context: movers.Context
+    counts: dict[str, int]
+
+
+def _part(store: Store, every: pl.DataFrame, state: str, page: int) -> Part:
+    there = dict(every["state"].value_counts().iter_rows())
+    chosen = every.filter(pl.col("state") == state).slice((page - 1) * PER_PAGE, PER_PAGE)
+    items = [_item(row) for row in chosen.iter_rows(named=True)]
+    named = [i.session for i in items if not i.incident]
+    context = movers.in_context(store, movers.sentences_of(store, named, BAD, len(named)))
+    return Part(items=items, context=context, counts={s: there.get(s, 0) for s in STATES})
+
+
 def triage(asked: Asked) -> Response:
     """The list."""
     every = board(asked)
-    looked = asked.store.table(OUTCOMES_TABLE.name, ordered=False).select("session").head(1).collect().height > 0
     state = asked.text("state", "new")
     state = state if state in STATES else "new"
     page = asked.number("page", 1, least=1)
-    there = dict(every["state"].value_counts().iter_rows())
-    counts = {s: there.get(s, 0) for s in STATES}
-    chosen = every.filter(pl.col("state") == state).slice((page - 1) * PER_PAGE, PER_PAGE)
-    part = [_item(row) for row in chosen.iter_rows(named=True)]
-    named = [i.session for i in part if not i.incident]
-    said = movers.sentences_of(asked.store, named, BAD, len(named))
-    quotes = {s.session: s for s in movers.in_context(asked.store, said)}
+    index, store = asked.site.index, asked.store
+    part = index.derived(
+        ("triage", state, page),
+        waiting.TABLES,
+        lambda snapshot: _part(store, every, state, page),
+        lambda made: made.context.whole,
+    )
+    counts = part.counts
+    quotes = {s.session: s for s in part.context.sentences}
     for session in quotes:
         asked.site.saw(asked, session)
     return asked.page(
         "triage.html",
         {
-            "items": part,
+            "items": part.items,
             "quotes": quotes,
             "total": counts[state],
             "page": page,
             "pages": max(1, -(-counts[state] // PER_PAGE)),
             "state": state,
             "counts": counts,
-            "looked": looked,
+            "looked": index.current().extracted,
             "drafts": drafts(asked),
             "suite": str(asked.site.suite),
         },
