@@ -10,7 +10,7 @@ from seatrial.store import Store
 _SESSION = (
     "session", "arm", "agent", "task", "task_type", "suite", "user", "parent", "start", "steps", "tool_calls",
     "tool_errors", "human_turns", "cost_usd", "input_tokens", "output_tokens", "outcome_status", "outcome_score",
-    "format",
+    "format", "blob",
 )  # fmt: skip
 _COUNTED = ("n_complaint", "n_correction", "n_praise", "n_confirmation", "n_execution_error")
 _CATEGORIES = ("arm", "agent", "outcome_status", "format")
@@ -20,7 +20,8 @@ _TYPE = "task_type"
 def read(store: Store, version: str) -> pl.DataFrame:
     """One row for each session as of a data version, newest first, with what its signals count.
 
-    Labels are categories ("" where there is none). `extracted`: signals have been looked for in it.
+    Labels are categories ("" where there is none). `extracted`: signals have been looked for in it; `blob` is the
+    hash as bytes.
     """
     sessions = _collected(store, version, SESSIONS.name, _SESSION, (*_CATEGORIES, _TYPE))
     outcomes = _collected(store, version, OUTCOMES_TABLE.name, ("session", _TYPE, *_COUNTED), (_TYPE,))
@@ -42,6 +43,8 @@ def _collected(
     store: Store, version: str, table: str, names: tuple[str, ...], categories: tuple[str, ...]
 ) -> pl.DataFrame:
     lazy = store.table(table, version, ordered=False).select(*names)
+    if "blob" in names:
+        lazy = lazy.with_columns(pl.col("blob").str.decode("hex", strict=False))
     return lazy.with_columns(pl.col(c).fill_null("").cast(pl.Categorical) for c in categories).collect()
 
 

@@ -106,8 +106,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built;
     `extracted`: signals have been looked for in any session.
 
-    `orders`, `found`, `tallies`, `rows` and `labels` remember the rows in an order, where the last few words stand,
-    what the last few queries found, the last few sessions that were asked for, and the values of categories.
+    `orders`, `found`, `tallies`, `rows`, `labels` and `subagents` remember the rows in an order, where the last few
+    words stand, what the last few queries found, the last few sessions that were asked for, the values of categories,
+    and the rows with a parent.
     """
 
     data_version: str
@@ -122,11 +123,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     tallies: dict[bytes, Tally] = {}
     rows: dict[str, dict[str, object] | None] = {}
     labels: dict[str, dict[int, str]] = {}
+    subagents: list[pl.DataFrame] = []
 
     def find(self, query: Query, offset: int, limit: int) -> Found:
         """A page of what a query finds."""
         tally = self._tally(query)
-        rows = self.frame[self._ordered(tally.hit, query.order).slice(offset, limit)].drop("extracted").to_dicts()
+        at = self._ordered(tally.hit, query.order).slice(offset, limit)
+        rows = self.frame[at].drop("extracted", "blob").to_dicts()
         return Found(rows=rows, total=tally.total, facets=tally.facets, signs=tally.signs, agents=tally.agents)
 
     def _tally(self, query: Query) -> Tally:
@@ -173,6 +176,19 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def places(self, query: Query) -> pl.Series:
         """The rows that a query finds, in its order."""
         return self._ordered(self._tally(query).hit, query.order)
+
+    def blobs(self, at: pl.Series) -> list[tuple[str, str]]:
+        """The sessions in some rows, with the hashes of their traces."""
+        part = self.frame.select("session", "blob")[at]
+        return [(session, (blob or b"").hex()) for session, blob in part.iter_rows()]
+
+    def below(self, session: str, most: int = 50) -> list[dict[str, object]]:
+        """The sub-agents of a session."""
+        if not self.subagents:
+            few = pl.col("parent").is_not_null()
+            self.subagents.append(self.frame.lazy().filter(few).select("parent", "session", "arm", "steps").collect())
+        found = self.subagents[0].filter(pl.col("parent") == session)
+        return found.select("session", "arm", "steps").head(most).to_dicts()
 
     def row(self, session: str) -> dict[str, object] | None:
         """What is known of one session; None for one that is not here, or may not be shown."""
@@ -350,6 +366,7 @@ def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
         tallies={},
         rows={},
         labels={},
+        subagents=[],
     )
 
 

@@ -23,6 +23,7 @@ PIECE = 65_536
 
 _HELD_BYTES = 192 * 1024 * 1024
 _AROUND = 160
+_BLOBS = 1000
 _BUCKETS = 160
 
 
@@ -142,6 +143,7 @@ class Sessions:
         self._store = store
         self._most = held_bytes
         self._guard = threading.Lock()
+        self._blobs: dict[tuple[str, int | None], str | None] = {}
         self._kept: OrderedDict[tuple[str, int | None], tuple[int, Session]] = OrderedDict()
 
     def get(self, session: str) -> Session:
@@ -151,8 +153,9 @@ class Sessions:
             InputError: there is none.
             StoreError: its blob is damaged.
         """
-        blob = self._store.blobs_of([session]).get(session)
-        key = (blob or session, self._store.versions.head().tables.get("signals"))
+        at = self._store.versions.head().tables
+        blob = self._blob(session, at.get("sessions"))
+        key = (blob or session, at.get("signals"))
         with self._guard:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -170,6 +173,18 @@ class Sessions:
             while len(self._kept) > 1 and sum(n for n, _ in self._kept.values()) > self._most:
                 self._kept.popitem(last=False)
         return made
+
+    def _blob(self, session: str, at: int | None) -> str | None:
+        """The hash of a session's trace, looked up once for each version of the table."""
+        with self._guard:
+            if (session, at) in self._blobs:
+                return self._blobs[session, at]
+        blob = self._store.blobs_of([session]).get(session)
+        with self._guard:
+            if len(self._blobs) >= _BLOBS:
+                self._blobs.clear()
+            self._blobs[session, at] = blob
+        return blob
 
 
 def field_text(step: Step, field: str) -> str:

@@ -91,6 +91,17 @@ class Blobs:
         """
         return unpack(name, self.packed(name))
 
+    def peek(self, name: str) -> bytes:
+        """The canonical bytes of a blob, not checked against its name: enough to see what is not in it.
+
+        Raises:
+            StoreError: it is absent or damaged.
+        """
+        try:
+            return zlib.decompress(self.packed(name))
+        except zlib.error as error:
+            raise StoreError(f"blob {name} is damaged: {error}", hint="ingest its source again") from error
+
     def has(self, name: str) -> bool:
         """Whether there is a blob of that name."""
         return self.path(name).exists()

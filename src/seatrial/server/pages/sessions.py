@@ -6,10 +6,9 @@ import time
 from typing import cast
 
 import msgspec
-import polars as pl
 from starlette.responses import Response
 
-from seatrial.errors import InputError
+from seatrial.errors import InputError, StoreError
 from seatrial.server.index import FACETS, ORDERS, SIGNS, Order, Query, Snapshot
 from seatrial.server.rendering import prose
 from seatrial.server.site import Asked, Page
@@ -17,8 +16,9 @@ from seatrial.server.traces import CHUNK, PIECE, field_text
 from seatrial.store import Store
 
 PER_PAGE = 50
-_SEARCH_S = 0.6
+_SEARCH_S = 0.3
 _SEARCH_LEAST = 16
+_SEARCH_MOST = 2048
 _SEARCH_HITS = 50
 FACET_NAMES = {
     "model": "Model",
@@ -48,9 +48,11 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look into the texts found; `after` is where to go on, None at the end."""
+    """What a look into the texts found: `read` of the `of` sessions, from the one at `begun` on; `after` is where to
+    go on, None at the end."""
 
     hits: list[Hit]
+    begun: int
     read: int
     of: int
     after: int | None
@@ -79,10 +81,7 @@ def listing(asked: Asked) -> Response:
     text = asked.text("text", most=200).strip()
     searched = None
     if text:
-        after = asked.number("after", 0)
-        searched = search(asked.store, snapshot, query, text, after)
-        for session in dict.fromkeys(h.session for h in searched.hits):
-            asked.site.saw(asked, session)
+        searched = _searched(asked, snapshot, query, text)
     pages = max(1, -(-found.total // PER_PAGE))
     return asked.page(
         "sessions.html",
@@ -104,35 +103,62 @@ def listing(asked: Asked) -> Response:
     )
 
 
+def further(asked: Asked) -> Response:
+    """What the next look into the texts finds, to be put into the page."""
+    text = asked.text("text", most=200).strip()
+    searched = _searched(asked, asked.site.index.current(), query_of(asked), text)
+    answer = asked.page("_hits.html", {"searched": searched})
+    answer.headers["x-next"] = "" if searched.after is None else str(searched.after)
+    answer.headers["x-hits"] = str(len(searched.hits))
+    return answer
+
+
+def _searched(asked: Asked, snapshot: Snapshot, query: Query, text: str) -> Searched:
+    found = search(asked.store, snapshot, query, text, asked.number("after", 0))
+    for session in dict.fromkeys(h.session for h in found.hits):
+        asked.site.saw(asked, session)
+    return found
+
+
 def search(store: Store, snapshot: Snapshot, query: Query, text: str, after: int) -> Searched:
-    """Look for words in the texts of the sessions that a query finds, in its order, for less than a second."""
-    ids = snapshot.ids(query)
+    """Look for words in the texts of the sessions that a query finds, in its order, from one of them on, until there
+    are enough places or a moment has passed: `Searched.after` says where it stopped."""
+    places = snapshot.places(query)
     wanted = text.casefold()
     until = time.monotonic() + _SEARCH_S
     hits: list[Hit] = []
-    begun = at = min(after, len(ids))
-
-    def over() -> bool:
-        return len(hits) >= _SEARCH_HITS or (at - begun >= _SEARCH_LEAST and time.monotonic() > until)
-
-    while at < len(ids) and not over():
-        batch = ids[at : at + 32]
-        blobs = store.blobs_of(batch)
-        for session in batch:
-            at += 1
-            blob = blobs.get(session)
-            if blob is None:
-                continue
-            hits += _hits(store, session, blob, wanted)
-            if over():
+    begun = at = min(after, len(places))
+    size = _SEARCH_LEAST
+    while at < len(places) and len(hits) < _SEARCH_HITS and (at == begun or time.monotonic() < until):
+        some = places.slice(at, size)
+        read = 0
+        for session, blob in snapshot.blobs(some):
+            hits += _hits_now(store, session, blob, wanted)
+            read += 1
+            if len(hits) >= _SEARCH_HITS or (read >= _SEARCH_LEAST and time.monotonic() >= until):
                 break
-    return Searched(hits=hits, read=at - begun, of=len(ids), after=at if at < len(ids) else None)
+        else:
+            read = len(some)
+        at += read
+        size = min(2 * size, _SEARCH_MOST)
+    return Searched(hits=hits, begun=begun, read=at - begun, of=len(places), after=at if at < len(places) else None)
+
+
+def _hits_now(store: Store, session: str, blob: str, wanted: str) -> list[Hit]:
+    """Hits in a session whose trace may have been replaced, or erased, since the snapshot was made."""
+    try:
+        return _hits(store, session, blob, wanted)
+    except StoreError:
+        now = store.blobs_of([session]).get(session)
+        if now == blob:
+            raise
+        return _hits(store, session, now, wanted) if now else []
 
 
 def _hits(store: Store, session: str, blob: str, wanted: str, most: int = 3) -> list[Hit]:
     out: list[Hit] = []
     plain = wanted.isascii() and wanted.isprintable() and not set(wanted) & set('"\\/')
-    if plain and wanted.encode() not in store.blobs.get(blob).lower():
+    if plain and wanted.encode() not in store.blobs.peek(blob).lower():
         return out  # the bytes of most sessions say so before they are decoded
     for step in store.trace_of(blob).steps:
         texts = [("text", step.text), *((f"results.{i}", r.text) for i, r in enumerate(step.results))]
@@ -163,6 +189,7 @@ def session(asked: Asked) -> Response:
     asked.site.saw(asked, ident)
     shown = asked.site.sessions.get(ident)
     snapshot = asked.site.index.current()
+    row = snapshot.row(ident)
     total = len(shown.trace.steps)
     wanted = asked.text("step")
     at = shown.position(asked.number("step", 0)) if wanted else 0
@@ -174,7 +201,7 @@ def session(asked: Asked) -> Response:
         {
             "id": ident,
             "trace": shown.trace,
-            "row": snapshot.row(ident),
+            "row": row,
             "signals": shown.signals,
             "fates": fates,
             "chunks": chunks,
@@ -186,20 +213,11 @@ def session(asked: Asked) -> Response:
             "chunk": CHUNK,
             "piece": PIECE,
             "overview": shown.overview(),
-            "children": _children(snapshot, ident),
-            "extracted": bool(shown.signals) or _was_extracted(asked.store, ident),
+            "children": snapshot.below(ident),
+            "extracted": bool(shown.signals) or (row is not None and bool(row["extracted"])),
             "data_version": snapshot.data_version,
         },
     )
-
-
-def _children(snapshot: Snapshot, ident: str) -> list[dict[str, object]]:
-    return snapshot.frame.filter(pl.col("parent") == ident).select("session", "arm", "steps").head(50).to_dicts()
-
-
-def _was_extracted(store: Store, ident: str) -> bool:
-    rows = store.table("outcomes", ordered=False).filter(pl.col("session") == ident).select("session")
-    return rows.head(1).collect().height > 0
 
 
 def steps(asked: Asked) -> Response:
@@ -249,6 +267,7 @@ def text(asked: Asked) -> Response:
 
 PAGES = (
     Page("/sessions", listing),
+    Page("/sessions/further", further),
     Page("/session", session),
     Page("/session/steps", steps),
     Page("/session/text", text),

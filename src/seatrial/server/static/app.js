@@ -53,6 +53,38 @@
     handlers.set("k", () => move(-1));
   }
 
+  // A search that goes on through all sessions, until it is stopped or has found enough
+  const further = one("[data-further]");
+  if (further) {
+    const enough = 500;
+    const places = one("[data-places]"), said = one("[data-status]"), all_of = Number(further.dataset.of);
+    let going = false, next = new URL(further.href).searchParams.get("after");
+    const number = (n) => Number(n).toLocaleString("en");
+    const tell = (end) => { said.textContent = `${end} ${number(places.children.length)} places in the first ${number(next || all_of)} of ${number(all_of)} sessions.`; };
+    const go = async () => {
+      const url = new URL(further.href);
+      url.pathname = "/sessions/further";
+      const until = places.children.length + enough;
+      while (going && next && places.children.length < until) {
+        url.searchParams.set("after", next);
+        const answer = await fetch(url);
+        if (!answer.ok) break;
+        places.insertAdjacentHTML("beforeend", await answer.text());
+        next = answer.headers.get("x-next");
+        tell("Reading:");
+      }
+      going = false;
+      tell(next ? "Not everything has been read yet:" : "All have been read:");
+      if (next) further.textContent = "Look further"; else further.remove();
+    };
+    further.setAttribute("role", "button");
+    further.addEventListener("click", (event) => {
+      event.preventDefault();
+      going = !going;
+      if (going) { further.textContent = "Stop"; go(); }
+    });
+  }
+
   // News of the store
   let shown = document.body.dataset.version;
   const news = one("[data-new]");
