@@ -94,10 +94,10 @@ def _pairs(low: Any, high: Any, truth: np.ndarray) -> Reply:
 
 METHODS = (
     Method("simultaneous intervals (default)", together),
-    Method("rank intervals (width in ranks)", rank_intervals, share=0.5),
+    Method("rank intervals (width in ranks)", rank_intervals),
     Method("each at 95%, read together", singly, foil=True),
     Method("statsmodels OLS, cluster-robust, Bonferroni over pairs", bonferroni, ours=False, needs="statsmodels"),
-    Method("scipy tukey_hsd of sessions", tukey, ours=False, share=0.5),
+    Method("scipy tukey_hsd of sessions", tukey, ours=False, share=0.1),
 )
 
 
@@ -111,7 +111,7 @@ def cell(name: str, **options: Any) -> Cell:
         design = with_effect if effect else without
         return design.draw(rng), design.truth
 
-    return Cell(TABLE, name, draw, METHODS, times=0.2)
+    return Cell(TABLE, name, draw, METHODS, times=3.0)
 
 
 def cells() -> list[Cell]:

@@ -192,9 +192,9 @@ def looking(name: str, *, users: int, each: float, sd: float, mean: float = 0.0,
         Method("confidence sequence (default)", _sequence),
         Method("95% interval at every look", _fixed, foil=True),
         Method("Bonferroni over the looks", _bonferroni, foil=True),
-        Method("tea-tasting at every look", _tea, ours=False, needs="tea_tasting", share=0.1),
+        Method("tea-tasting at every look", _tea, ours=False, needs="tea_tasting", share=0.05),
     )
-    return Cell(LOOKS, name, draw, methods, times=0.25)
+    return Cell(LOOKS, name, draw, methods, times=1.5)
 
 
 def cells() -> list[Cell]:

@@ -87,7 +87,7 @@ METHODS = (
     Method("prediction-powered, CR3 t (default with labels)", powered),
     Method("Rogan-Gladen per model, jackknife t", rogan_gladen),
     Method("statsmodels, labelled sessions only", labels_only, ours=False, needs="statsmodels"),
-    Method("ppi-python, sessions independent", ppi_py, ours=False, needs="ppi_py", share=0.4),
+    Method("ppi-python, sessions independent", ppi_py, ours=False, needs="ppi_py", share=0.2),
     Method("statsmodels, signal as if outcome", signals_only, ours=False, needs="statsmodels"),
 )
 
@@ -108,7 +108,7 @@ def cell(name: str, *, labels: int, right: float, flatter: float = 0.0, **option
         labelled[rng.choice(sample.n, labels, replace=False)] = True
         return Signals(dataclasses.replace(sample, y=f), y, labelled), float(design.truth[-1] - design.truth.mean())
 
-    return Cell(TABLE, name, draw, METHODS, times=0.5)
+    return Cell(TABLE, name, draw, METHODS, times=1.5)
 
 
 def cells() -> list[Cell]:

@@ -108,12 +108,12 @@ def paired(name: str, *, tasks: int, repeats: int = 1, a: float = 2.0, b: float 
     methods = (
         Method("paired mean over tasks, t", _t),
         Method("sign-flip test over tasks", _flips, share=0.5),
-        Method("sign-flip interval", _inverted, share=0.1),
+        Method("sign-flip interval", _inverted, share=0.5),
         Method("exact McNemar of all pairs" + ("" if repeats == 1 else " (not for these)"), _mcnemar, foil=repeats > 1),
         Method("statsmodels mcnemar, exact, all pairs", _their_mcnemar, ours=False, needs="statsmodels", share=0.5),
         Method("scipy ttest_rel of all pairs", _ttest, ours=False),
         Method("scipy wilcoxon of task means", _wilcoxon, ours=False, share=0.5),
-        Method("scipy permutation_test, samples", _permuted, ours=False, share=0.1),
+        Method("scipy permutation_test, samples", _permuted, ours=False, share=0.5),
     )
     return Cell(PAIRED, name, draw, methods, times=3)
 

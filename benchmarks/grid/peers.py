@@ -108,13 +108,13 @@ def tea_tasting(sample: Sample, truth: float, seed: int) -> Reply | None:
 
 
 DIFFERENCE = (
-    Method("statsmodels OLS, interacted, cluster-robust", ols, ours=False, needs="statsmodels", share=0.3),
-    Method("tea-tasting RatioOfMeans by user", tea_tasting, ours=False, needs="tea_tasting", share=0.3),
+    Method("statsmodels OLS, interacted, cluster-robust", ols, ours=False, needs="statsmodels", share=3.0),
+    Method("tea-tasting RatioOfMeans by user", tea_tasting, ours=False, needs="tea_tasting", share=3.0),
     Method("scipy ttest_ind, Welch", welch, ours=False),
-    Method("scipy bootstrap of sessions", bootstrap, ours=False, share=0.15),
-    Method("scipy permutation_test", permutation, ours=False, share=0.15),
+    Method("scipy bootstrap of sessions", bootstrap, ours=False, share=1.0),
+    Method("scipy permutation_test", permutation, ours=False, share=1.0),
 )
-GEE = Method("statsmodels GEE, exchangeable", gee, ours=False, needs="statsmodels", share=0.3)
+GEE = Method("statsmodels GEE, exchangeable", gee, ours=False, needs="statsmodels", share=2.0)
 """Slow with many users: for the designs with few."""
 
 

@@ -68,15 +68,15 @@ def randomisation(sample: Sample, truth: float, seed: int) -> Reply | None:
     return None if test is None else Reply(reject=bool(test.p_values[-1] <= 1 - LEVEL))
 
 
-POST = Method("post-stratified, CR3 t (default)", ours("post-stratified"), share=3.0)
+POST = Method("post-stratified, CR3 t (default)", ours("post-stratified"), share=8.0)
 BLIND = Method("post-stratified, blind to the column", ours("post-stratified"), share=3.0, foil=True)
-LIN = Method("Lin regression, CR3 t", ours("lin"), share=0.35)
-AIPW = Method("AIPW, CR3 t", ours("aipw"), share=0.35)
-HAJEK = Method("Hájek, 1/p, CR3 t", ours("hajek"))
-OVERLAP = Method("overlap weights, CR3 t", ours("post-stratified", "overlap_weights"))
-ADDITIVE = Method("additive stratum model, CR3 t", ours("post-stratified", "additive"))
-BOOT = Method("bootstrap-t on request", bootstrap_t, share=0.2)
-TEST = Method("randomisation test", randomisation, share=0.15)
+LIN = Method("Lin regression, CR3 t", ours("lin"), share=4.0)
+AIPW = Method("AIPW, CR3 t", ours("aipw"), share=4.0)
+HAJEK = Method("Hájek, 1/p, CR3 t", ours("hajek"), share=4.0)
+OVERLAP = Method("overlap weights, CR3 t", ours("post-stratified", "overlap_weights"), share=4.0)
+ADDITIVE = Method("additive stratum model, CR3 t", ours("post-stratified", "additive"), share=4.0)
+BOOT = Method("bootstrap-t on request", bootstrap_t, share=2.0)
+TEST = Method("randomisation test", randomisation, share=2.0)
 
 
 def cell(name: str, mine: tuple[Method, ...], *, impossible: bool = False, **options: Any) -> Cell:

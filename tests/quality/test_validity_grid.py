@@ -16,9 +16,9 @@ sys.path.append(str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from grid import cell as grid
-from grid import gates, labels, page, paired, ranking, shares
+from grid import families, gates, labels, page, paired, ranking, shares
 
-CELLS = {(c.table, c.design): c for room in (shares, paired, gates, ranking, labels) for c in room.cells()}
+CELLS = {(c.table, c.design): c for room in (shares, paired, gates, ranking, labels, families) for c in room.cells()}
 CHEAP = [
     (shares.SHARES, "30 clusters of 5, p = .8", 40),
     (shares.SHARES, "near certain: 30 clusters of 5, p = .97", 40),
@@ -30,12 +30,13 @@ CHEAP = [
     (paired.HARM, "ten rules, 400 clean tasks, limit 2%", 40),
     (gates.GATE, "design, 30 x 5", 60),
     (gates.PASSES, "steady, 100 x 5, lost by few tasks", 60),
-    (ranking.TABLE, "20 even users", 50),
-    (ranking.TABLE, "confounded by task type", 50),
-    (ranking.TABLE, "sticky: 60 users, one model each", 50),
-    (labels.TABLE, "flattered model, 300 labels", 30),
+    (ranking.TABLE, "20 even users", 20),
+    (ranking.TABLE, "confounded by task type", 20),
+    (ranking.TABLE, "sticky: 60 users, one model each", 20),
+    (labels.TABLE, "flattered model, 300 labels", 10),
+    (families.TABLE, "300 even users", 8),
 ]
-SLOW = ("bootstrap", "randomisation", "AIPW", "Lin", "sign-flip interval", "Rogan", "not the default")
+SLOW = ("bootstrap", "randomisation", "AIPW", "Lin", "sign-flip interval", "Rogan", "not the default", "scipy")
 
 
 def _rates(table: str, design: str, runs: int, keep) -> tuple[grid.Cell, list[grid.Rates]]:
@@ -89,7 +90,7 @@ def test_the_page_says_which_of_ours_is_outside() -> None:
 
 
 def test_every_cell_has_a_name_of_its_own() -> None:
-    made = [(c.table, c.design) for room in (shares, paired, gates, ranking, labels) for c in room.cells()]
+    made = [(c.table, c.design) for room in (shares, paired, gates, ranking, labels, families) for c in room.cells()]
     assert len(made) == len(set(made)) == len(CELLS)
     for c in CELLS.values():
         assert len({m.name for m in c.methods}) == len(c.methods)
