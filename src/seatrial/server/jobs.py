@@ -22,8 +22,8 @@ from typing import Literal
 import msgspec
 
 from seatrial.errors import UsageError
+from seatrial.server.joblog import OPEN, JobLog, Record, State, this_server
 
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
 Lane = Literal["long", "quick"]
 KEPT = 100
 SAID = 40
@@ -60,14 +60,20 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Jobs:
-    """Runs jobs, long ones one after the other and quick ones beside them; `most` may wait. Safe between threads."""
+    """Runs jobs, long ones one after the other and quick ones beside them; `most` may wait. Safe between threads.
+
+    Long ones are remembered beyond the server's end (`joblog`): quick ones name sessions, and the audit log has them.
+    """
 
     def __init__(self, store: Path, *, most: int = 20, say: Callable[[str], None] = lambda text: None) -> None:
         self._store = store
         self._most = most
         self._say = say
         self._guard = threading.Condition()
-        self._jobs: dict[str, Job] = {}
+        self._log = JobLog(store)
+        self._server = this_server()
+        self._jobs = {r.id: _remembered(r) for r in self._log.load(KEPT)}
+        self._kept: set[str] = set()
         self._queues: dict[Lane, deque[str]] = {"long": deque(), "quick": deque()}
         self._alone: set[str] = set()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -89,10 +95,14 @@ class Jobs:
             self._jobs[job.id] = job
             if not stored:
                 self._alone.add(job.id)
+            if lane == "long":
+                self._kept.add(job.id)
+            self._note(job)
             queue.append(job.id)
             for old in [j for j in self._jobs.values() if j.ended is not None][: max(len(self._jobs) - KEPT, 0)]:
                 del self._jobs[old.id]
                 self._alone.discard(old.id)
+                self._kept.discard(old.id)
             if lane not in self._workers:
                 self._workers[lane] = threading.Thread(target=self._work, args=(lane,), name="jobs", daemon=True)
                 self._workers[lane].start()
@@ -107,7 +117,7 @@ class Jobs:
     def running(self) -> list[Job]:
         """Those that wait or run."""
         with self._guard:
-            return [msgspec.structs.replace(j) for j in self._jobs.values() if j.state in ("waiting", "running")]
+            return [msgspec.structs.replace(j) for j in self._jobs.values() if j.state in OPEN]
 
     def get(self, ident: str) -> Job | None:
         """A job by its id."""
@@ -138,6 +148,7 @@ class Jobs:
                     if ident in queue:
                         queue.remove(ident)
                 job.ended = time.time()
+                self._note(job)
                 self._guard.notify_all()
                 return True
             process = self._processes.get(ident)
@@ -153,13 +164,23 @@ class Jobs:
                 queue.clear()
             processes = list(self._processes.values())
             for job in self._jobs.values():
-                if job.ended is None:
-                    job.state = "cancelled"
+                if job.ended is None and job.state in OPEN:
+                    job.state = "interrupted"
+                    self._note(job)
             self._guard.notify_all()
         for process in processes:
             _stop(process)
         for worker in self._workers.values():
             worker.join(_STOP_S * 2)
+
+    def _note(self, job: Job) -> None:
+        if job.id in self._kept:
+            self._log.note(
+                Record(
+                    id=job.id, title=job.title, arguments=job.arguments, by=job.by, state=job.state,
+                    created=job.created, server=self._server, started=job.started, ended=job.ended, status=job.status,
+                )
+            )  # fmt: skip
 
     def _work(self, lane: Lane) -> None:
         queue = self._queues[lane]
@@ -172,6 +193,7 @@ class Jobs:
                 job = self._jobs[queue.popleft()]
                 job.state = "running"
                 job.started = time.time()
+                self._note(job)
             try:
                 self._run(job)
             except OSError as error:
@@ -194,7 +216,7 @@ class Jobs:
         assert process.stderr is not None
         with self._guard:
             self._processes[job.id] = process
-            cancelled = job.state == "cancelled"
+            cancelled = job.state != "running"
         if cancelled or self._closed:
             _stop(process)
         printed: list[bytes] = []
@@ -228,11 +250,20 @@ class Jobs:
             job.ended = time.time()
             if said:
                 job.said = [*job.said, said]
-            if job.state != "cancelled":
+            if job.state == "running":
                 # 1 is a finding and 3 an answer that is not decided: the command did its work.
                 job.state = "done" if status in (0, 1, 3) and job.printed else "failed"
+            self._note(job)
             self._guard.notify_all()
         self._say(f"job {job.title}: {job.state}")
+
+
+def _remembered(record: Record) -> Job:
+    return Job(
+        id=record.id, title=record.title, arguments=record.arguments, by=record.by, state=record.state,
+        created=record.created, started=record.started, ended=record.ended or record.started or record.created,
+        status=record.status,
+    )  # fmt: skip
 
 
 _PRINTED = 4 * 1024 * 1024

@@ -90,7 +90,7 @@ def _schemas() -> dict[str, Any]:
     job = {
         "id": {"type": "string"}, "title": {"type": "string"}, "by": {"type": "string"},
         "arguments": {"type": "array", "items": {"type": "string"}},
-        "state": {"enum": ["waiting", "running", "done", "failed", "cancelled"]},
+        "state": {"enum": ["waiting", "running", "done", "failed", "cancelled", "interrupted"]},
         "created": {"type": "number"}, "started": _NUMBER, "ended": _NUMBER, "status": {"type": ["integer", "null"]},
         "progress": {"anyOf": [{"type": "null"}, _object({"done": {"type": "integer"},
                                                          "total": {"type": ["integer", "null"]},

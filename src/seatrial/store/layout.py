@@ -36,7 +36,7 @@ ERASING = "erasing.json"
 _OURS = frozenset(
     (
         *("blobs", "tables", "versions.jsonl", "lock", "key", MARKER, "spool", "raw", "raw.key", "pull.lock"),
-        *(RESULTS, AUDIT, ERASING, HEAD, MIRROR),
+        *("jobs.jsonl", RESULTS, AUDIT, ERASING, HEAD, MIRROR),
     )
 )
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 from urllib.parse import unquote
 
+import msgspec
 from starlette.responses import Response
 
 from seatrial.canon import content_hash
-from seatrial.errors import InfrastructureError, InputError, UsageError
+from seatrial.errors import InfrastructureError, InputError, SeatrialError, UsageError
 from seatrial.records import Task
 from seatrial.report.chapters import growth
 from seatrial.server.site import Asked, Page
@@ -22,36 +25,85 @@ _MOST_CHECKS = 60_000
 _WAIT_S = 40.0
 
 
-def drafts(asked: Asked) -> list[Task]:
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A draft in the suite file; `wrong` says why it cannot be shown, and `task` is None then."""
+
+    id: str
+    line: int
+    task: Task | None = None
+    wrong: str = ""
+
+
+def drafts(asked: Asked) -> list[Draft]:
     """The drafts in the suite file whose sessions may be shown: a draft quotes its session."""
     may = asked.site.index.current().may
-    return [d for d in _all(asked.site.suite) if may.allows(str(d.extra.get("from_session")))]
+    return [draft for session, draft in _all(asked.site.suite) if may.allows(session)]
 
 
-def _all(path: Path) -> list[Task]:
-    """Every draft in a suite file; none where it cannot be read."""
+def _all(path: Path) -> list[tuple[str, Draft]]:
+    """Every draft in a suite file, with its session; none where the file cannot be read."""
     out = []
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
         return []
-    for line in lines:
+    for number, line in enumerate(lines, 1):
         try:
             raw = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError):
             continue
-        if isinstance(raw, dict) and isinstance(raw.get("id"), str) and isinstance(raw.get("input"), str):
-            extra = raw.get("extra")
-            if isinstance(extra, dict) and extra.get("draft"):
-                out.append(Task(**{k: v for k, v in raw.items() if k in Task.__struct_fields__}))
+        if not isinstance(raw, dict):
+            continue
+        extra = raw.get("extra")
+        if isinstance(extra, dict) and extra.get("draft"):
+            out.append((str(extra.get("from_session")), _read(raw, number)))
     return out
 
 
+def _read(raw: dict[str, Any], line: int) -> Draft:
+    """A draft of plain values; people write into the file too, and what they wrote may not fit."""
+    ident = str(raw.get("id"))
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+        held = {k: v for k, v in raw.items() if k in Task.__struct_fields__}
+        msgspec.convert(held, _WRITTEN)
+        task = Task(**held)
+        content_hash(_checks(task))
+        growth.draft(task)
+    except SeatrialError as error:
+        return Draft(id=ident, line=line, wrong=error.message)
+    except UnicodeEncodeError:
+        return Draft(id=ident, line=line, wrong="it holds characters that no text may hold")
+    except (msgspec.ValidationError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return Draft(id=ident, line=line, wrong=str(error))
+    return Draft(id=ident, line=line, task=task)
+
+
+def _plain(kind: Any) -> Any:
+    """A field's type without functions: a file names them."""
+    some = tuple(a for a in get_args(kind) if get_origin(a) is not Callable)
+    return Union[some] if get_origin(kind) is UnionType else kind  # noqa: UP007
+
+
+_WRITTEN = msgspec.defstruct(
+    "Written",
+    [
+        (f.name, _plain(f.type)) if f.required else (f.name, _plain(f.type), msgspec.field(default=None))
+        for f in msgspec.structs.fields(Task)
+    ],
+    kw_only=True,
+)
+"""A task as a file holds it, to see whether values are of the right kinds."""
+
+
 def _named(asked: Asked, wanted: str) -> Task:
-    task = next((t for t in drafts(asked) if t.id == wanted), None)
-    if task is None:
+    found = next((d for d in drafts(asked) if d.id == wanted), None)
+    if found is None:
         raise InputError("there is no such draft", hint=f"drafts are kept in {asked.site.suite}")
-    return task
+    if found.task is None:
+        raise UsageError(f"this draft cannot be shown: {found.wrong}",
+                         hint=f"correct line {found.line} of {asked.site.suite}")  # fmt: skip
+    return found.task
 
 
 def posted(asked: Asked) -> str:

@@ -8,6 +8,8 @@ from seatrial.errors import InputError, UsageError
 from seatrial.server.jobs import Job
 from seatrial.server.site import Asked, Page
 
+_ENTRIES = 100
+
 RANKINGS = ("auto", "outcome", "signals", "confirmed_success", "praise_over_complaint", "steerability",
             "command_recovery", "no_tool_hallucination")  # fmt: skip
 OUTCOMES = {
@@ -79,7 +81,9 @@ def cancel(asked: Asked) -> Response:
 
 def audit(asked: Asked) -> Response:
     """Who saw and did what."""
-    return asked.page("audit.html", {"entries": asked.store.audit.newest(500)})
+    page = asked.number("page", 1, least=1, most=100)
+    some = asked.store.audit.newest(page * _ENTRIES + 1)[(page - 1) * _ENTRIES :]
+    return asked.page("audit.html", {"entries": some[:_ENTRIES], "page": page, "more": len(some) > _ENTRIES})
 
 
 PAGES = (
