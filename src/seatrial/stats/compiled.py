@@ -7,13 +7,14 @@ keyed by (seed, stratum, replicate), so neither the number of threads nor the or
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -262,17 +263,20 @@ def entry_draws(
     """Permute labels of units inside blocks; CR1 by cluster, recomputed in every draw.
 
     Entries are sorted by cluster (`cluster_starts` (G + 1,)); entry j carries `count[j]` sessions of sum `y[j]` in
-    `stratum[j]` and wears the label of unit `unit[j]`. `mix_*` is the sparse (cluster, stratum) count table.
+    `stratum[j]` and wears the label of unit `unit[j]`. `mix_*` is the sparse (cluster, stratum) count table. Narrow
+    integers keep what is read at random near the processor.
     """
     n_strata, n_models = stratum_n.size, q.size
     n_clusters = cluster_starts.size - 1
     for b in prange(draws):
         labels = labels0.copy()
         _shuffle(labels, starts, seed, b)
+        worn = np.empty(unit.size, labels0.dtype)
         cell_n = np.zeros((n_strata, n_models))
         cell_y = np.zeros((n_strata, n_models))
         for j in range(unit.size):
             k = labels[unit[j]]
+            worn[j] = k
             cell_n[stratum[j], k] += count[j]
             cell_y[stratum[j], k] += y[j]
         live = np.empty(n_strata)
@@ -289,7 +293,7 @@ def entry_draws(
             psi[:] = 0.0
             shared = 0.0
             for j in range(cluster_starts[g], cluster_starts[g + 1]):
-                k = labels[unit[j]]
+                k = worn[j]
                 s = stratum[j]
                 e = cell_n[s, k] * (y[j] - count[j] * cell_y[s, k])
                 psi[k] += e

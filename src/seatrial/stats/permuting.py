@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,15 +226,19 @@ def _compiled_labels(entries: Entries, rule: Rule, draws: int, seed: int) -> tup
     m = rule.baseline.size
     effects, variances = np.empty((draws, m)), np.empty((draws, m))
     incomplete = np.zeros(draws, dtype=np.int64)
+    labels: NDArray[np.integer[Any]] = entries.labels.astype(np.int32)
+    if m <= 256:
+        labels = labels.astype(np.uint8)
+    stratum = entries.stratum.astype(np.int32)
     shared = (entries.stratum_n, rule.weights, rule.baseline, rule.mix, seed, draws, effects, variances, incomplete)
     if entries.single:
         order = np.argsort(entries.unit)
-        compiled.row_draws(entries.labels, entries.starts, entries.stratum[order], entries.y[order], *shared)
+        compiled.row_draws(labels, entries.starts, stratum[order], entries.y[order], *shared)
     else:
         bounds = np.searchsorted(entries.cluster, np.arange(entries.n_clusters + 1))
         mix = entries.mix
         compiled.entry_draws(
-            entries.labels, entries.starts, entries.unit, entries.stratum, entries.count, entries.y, bounds,
+            labels, entries.starts, entries.unit.astype(np.int32), stratum, entries.count, entries.y, bounds,
             mix.indptr.astype(np.int64), mix.indices.astype(np.int64), mix.data, *shared,
         )  # fmt: skip
     _settle(effects, variances, np.asarray(incomplete == 2))
