@@ -20,7 +20,7 @@ from seatrial.server.words import KINDS
 from seatrial.store import Store
 
 STATES = ("new", "task", "dismissed")
-PER_PAGE = 50
+PER_PAGE = 25
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
