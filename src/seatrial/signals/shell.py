@@ -14,7 +14,7 @@ _TOKEN = re.compile(
     r"""
     \#[^\n]*                                  # comment (only where a word could start; see _tokens)
   | &&|\|\||;;|\|&|[;|&\n()]                  # operators
-  | (?:[^\s;|&()'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"])+   # a word; a lone quote is kept as a character
+  | (?:[^\s;|&()'"\\]++|\\.|'[^']*+'|"(?:[^"\\]++|\\.)*+"|['"])+   # a word; a lone quote is kept as a character
     """,
     re.VERBOSE | re.DOTALL,
 )
