@@ -31,6 +31,8 @@ _TRANSFER = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
+_PARTED = {code: chr(code).lower() if _WORD.match(chr(code)) else " " for code in range(128)}
+_BLANK = frozenset({""})
 _TIERS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"nano"), 0),
     (re.compile(r"haiku|mini|flash-lite|lite|small|8b|7b|3b"), 1),
@@ -74,7 +76,7 @@ def retries(trace: Trace, turns: Sequence[Turn]) -> list[Signal]:
     out = []
     earlier: list[tuple[int, frozenset[str]]] = []
     for turn in turns:
-        words = frozenset(_WORD.findall(turn.step.text[:2000].casefold()))
+        words = _words(turn.step.text[:2000])
         if turn.agent is not None and len(words) >= 4:
             for block, said in earlier[-5:]:
                 if block < turn.block and _alike(words, said):
@@ -82,6 +84,13 @@ def retries(trace: Trace, turns: Sequence[Turn]) -> list[Signal]:
                     break
         earlier.append((turn.block, words))
     return out
+
+
+def _words(text: str) -> frozenset[str]:
+    """What `_WORD` finds in a text without regard to case."""
+    if text.isascii():
+        return frozenset(text.translate(_PARTED).split(" ")) - _BLANK
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _alike(words: frozenset[str], said: frozenset[str]) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from seatrial.records import Step
+from seatrial.signals import looks
 
 VERSION = "difficulty-1"
 LEVELS = ("low", "medium", "high", "unknown")
@@ -28,6 +30,13 @@ _JOIN = re.compile(r"\b(?:and then|then|also|additionally|as well|after that|fin
 _WORD = re.compile(r"\w+")
 _CJK = re.compile(r"[぀-ヿ一-鿿가-힣]")
 _READ = 20_000
+_COUNTED = ((_FILE, 2), (_CONSTRAINT, 2), (_ERROR, 1), (_ITEM, 3), (_JOIN, 2))
+"""What gives a point, and how often it must occur; files are told apart."""
+
+
+@lru_cache(maxsize=1)
+def _look() -> looks.Look:
+    return looks.Look([pattern for pattern, _ in _COUNTED])
 
 
 def classify(steps: Sequence[Step]) -> str:
@@ -41,14 +50,12 @@ def classify(steps: Sequence[Step]) -> str:
     text = "\n".join(said)[:_READ]
     if not text.strip():
         return "unknown"
-    words = len(_WORD.findall(text)) + (0 if text.isascii() else len(_CJK.findall(text)) // 2)
-    points = (
-        (words > 60)
-        + (words > 200)
-        + (len(set(_FILE.findall(text))) >= 2)
-        + (len(_CONSTRAINT.findall(text)) >= 2)
-        + bool(_ERROR.search(text))
-        + (len(_ITEM.findall(text)) >= 3)
-        + (len(_JOIN.findall(text)) >= 2)
-    )
+    points = 0
+    if len(text) > (120 if text.isascii() else 60):  # no fewer characters can hold more than 60 words
+        words = len(_WORD.findall(text)) + (0 if text.isascii() else len(_CJK.findall(text)) // 2)
+        points = (words > 60) + (words > 200)
+    for i in _look()(looks.plain(text)):
+        pattern, least = _COUNTED[i]
+        found = pattern.findall(text)
+        points += len(set(found) if pattern is _FILE else found) >= least
     return "low" if points == 0 else "medium" if points <= 2 else "high"
