@@ -20,12 +20,14 @@ _TARGET_KEYS = ("file_path", "path", "filename", "notebook_path", "file", "url",
 
 class Read(NamedTuple):
     """A command line as far as results are judged by it: parsed, its head (the last that can have failed), whether it
-    prints other files' text, speaks HTTP."""
+    prints other files' text, speaks HTTP; `silent`: an output without error says nothing, as one that only prints
+    a file's."""
 
     line: shell.Line
     head: str | None
     reads: bool
     http: bool
+    silent: bool
 
 
 @lru_cache(maxsize=4096)
@@ -38,7 +40,8 @@ def read(command: str) -> Read:
         head, program = one.head, one.program
         reads = reads or head in faults.READERS or program in faults.READERS
         http = http or head in faults.HTTP_PROGRAMS or program in faults.HTTP_PROGRAMS
-    return Read(line, decisive[-1].head if decisive else None, reads, http)
+    silent = reads and not http and len(line.commands) == 1
+    return Read(line, decisive[-1].head if decisive else None, reads, http, silent)
 
 
 @lru_cache(maxsize=1024)

@@ -201,11 +201,15 @@ def _answers(command: shell.Command, code: int, text: str) -> bool:
 
 
 def _abnormal(name: str, result: ToolResult, command: Read | None) -> Finding:
-    if not result.text or (command is None and _reads_files(name)):
+    if not result.text:
+        return _NOTHING
+    if command is not None:
+        if command.silent:
+            return _NOTHING
+        return _abnormal_command(result, command, _ends(result.text))
+    if _reads_files(name):
         return _NOTHING
     text = _ends(result.text)
-    if command is not None:
-        return _abnormal_command(result, command, text)
     opening = text.lstrip()
     if text[:500].lstrip()[:1] not in _DECLARES and not _noisy(opening[: opening.find("\n") + 1 or None]):
         return _NOTHING
