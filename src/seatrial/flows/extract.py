@@ -136,8 +136,12 @@ def _extract_ids(
     collects = gc.isenabled()
     gc.disable()
     try:
-        traces = [store.trace_of(stored.blob) for stored in batch]
-        return extract_traces(traces, weights, stamp, blobs=dict(batch), settings=settings, silent=silent, many=many)
+        form = signals.seen_form()
+        # No name is given to the traces: they are gone before anything looks for cycles again.
+        return extract_traces(
+            [store.trace_of(stored.blob, form) for stored in batch], weights, stamp, blobs=dict(batch),
+            settings=settings, silent=silent, many=many,
+        )  # fmt: skip
     finally:
         if collects:
             gc.enable()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from seatrial.signals.accuracy import Accuracy, evaluate, read_labels
     from seatrial.signals.explanation import Explanation, explain
     from seatrial.signals.extraction import Extraction, extract, extract_many, versions
+    from seatrial.signals.seen import seen_form
     from seatrial.signals.tables import frames
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "extract_many",
     "frames",
     "read_labels",
+    "seen_form",
     "versions",
 ]
 
@@ -37,6 +39,7 @@ _HOMES = {
     "extract_many": "extraction",
     "versions": "extraction",
     "frames": "tables",
+    "seen_form": "seen",
 }
 
 

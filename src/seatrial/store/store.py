@@ -145,14 +145,14 @@ class Store:
             )
         return self.trace_of(blob)
 
-    def trace_of(self, blob: str) -> Trace:
-        """The trace behind a blob hash.
+    def trace_of(self, blob: str, form: type[Trace] = Trace) -> Trace:
+        """The trace behind a blob hash; `form` is another type to decode it as, for who reads only a part of it.
 
         Raises:
             StoreError: the blob is missing or damaged.
         """
         try:
-            return msgspec.json.decode(self.blobs.get(blob), type=Trace)
+            return msgspec.json.decode(self.blobs.get(blob), type=form)
         except msgspec.DecodeError as error:
             raise StoreError(f"blob {blob} does not hold a trace: {error}", hint="run: seatrial verify") from error
 
