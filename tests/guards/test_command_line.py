@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from seatrial.cli.app import app
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@cache
 def commands() -> dict[str, object]:
     found: dict[str, object] = {}
 

@@ -1,15 +1,20 @@
 """Every block of the documentation runs.
 
 A page runs from top to bottom in one temporary folder that holds `sessions/` (a small generated fleet with
-`arms.csv` beside it). `python` blocks share one namespace; each `sh` block runs in a shell with `seatrial` on PATH.
+`arms.csv` beside it). `python` blocks share one namespace; each `sh` block runs in a shell with `seatrial` on PATH,
+but for plain calls of `seatrial` at its beginning and end: those run in this process, by the function that the
+program calls, without starting Python for each. On one tutorial all is left to the shell.
 Lines that set a checkout up (`git clone`, `cd seatrial`, `scripts/...`) are checked to exist and not run: the
 scripts run everything, this test included.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +27,8 @@ RUN = {"python", "sh"}
 SHOWN = {"text", "json", "yaml", "toml", "csv"}
 SITE = {"{toctree}", "{eval-rst}"}
 """What only the documentation site reads; building it checks it (`scripts/docs`)."""
+IN_SHELL = "rank-your-sessions.md"
+"""The page whose every line is left to the shell."""
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -60,9 +67,36 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
-def run_shell(code: str, folder: Path, where: str) -> None:
+def plain(line: str) -> tuple[list[str], str | None] | None:
+    """The arguments of a call of `seatrial` that uses nothing of the shell but `> FILE`, and that file; else None."""
+    words = list(shlex.shlex(line, posix=False, punctuation_chars=True))
+    if words[:1] != ["seatrial"] or "$" in line:
+        return None
+    arguments = shlex.split(line, comments=True)[1:]
+    if any(set(word) <= set("();<>|&") for word in words):
+        if [w for w in words if set(w) <= set("();<>|&")] != [">"] or arguments[-2:-1] != [">"]:
+            return None
+        return arguments[:-2], arguments[-1]
+    return arguments, None
+
+
+def run_plain(line: str, folder: Path, where: str) -> None:
+    from seatrial.cli.app import run
+
+    found = plain(line)
+    assert found is not None
+    arguments, target = found
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        status = run(arguments)
+    assert status == 0, f"{where}\n{line}\n{said.getvalue()}"
+    if target is not None:
+        (folder / target).write_text(said.getvalue(), encoding="utf-8")
+
+
+def run_shell(code: str, folder: Path, where: str, *, in_process: bool) -> None:
     lines = []
-    for line in code.splitlines():
+    for line in code.replace("\\\n", " ").splitlines() if in_process else code.splitlines():
         command = line.split("#")[0].strip()
         if command.startswith(("git clone", "cd seatrial")):
             continue
@@ -70,10 +104,31 @@ def run_shell(code: str, folder: Path, where: str) -> None:
             assert os.access(ROOT / command.split()[0], os.X_OK), f"{where}: {command} is not there"
             continue
         lines.append(line)
-    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
-    script = "set -e\n" + "\n".join(lines)
-    done = subprocess.run(["sh", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, f"{where}\n{code}\n{done.stdout}\n{done.stderr}"
+    while in_process and lines and plain(lines[0]):
+        run_plain(lines.pop(0), folder, where)
+    after: list[str] = []
+    while in_process and lines and plain(lines[-1]):
+        after.insert(0, lines.pop())
+    if any(line.strip() for line in lines):
+        env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        script = "set -e\n" + "\n".join(lines)
+        done = subprocess.run(["sh", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{where}\n{code}\n{done.stdout}\n{done.stderr}"
+    for line in after:
+        run_plain(line, folder, where)
+
+
+def test_what_is_a_plain_call() -> None:
+    """The reader of lines that run in this process takes no line that needs a shell."""
+    assert plain('seatrial assign "fix login" --arms a,b   # a remark') == (
+        ["assign", "fix login", "--arms", "a,b"],
+        None,
+    )
+    assert plain("seatrial rank --json > ranking.json") == (["rank", "--json"], "ranking.json")
+    for line in ("seatrial rank | head", "seatrial rank || echo no", 'seatrial signals "$session"', "seatrial a; b",
+                 "seatrial serve 2> serve.log & server=$!", "PYTHONPATH=. seatrial run x", "if seatrial gate; then",
+                 "seatrial rank > a > b", "", "# seatrial"):  # fmt: skip
+        assert plain(line) is None, line
 
 
 @pytest.mark.parametrize(
@@ -83,11 +138,13 @@ def test_every_block_runs(page: Path, fleet: Path, tmp_path: Path, monkeypatch: 
     for item in fleet.iterdir():
         (tmp_path / item.name).symlink_to(item)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     namespace: dict[str, object] = {"__name__": "docs"}
     for language, code, line in blocks(page):
         where = f"{page.relative_to(ROOT)}:{line}"
         if language == "sh":
-            run_shell(code, tmp_path, where)
+            run_shell(code, tmp_path, where, in_process=page.name != IN_SHELL)
         elif language == "python":
             exec(compile("\n" * line + code, where, "exec"), namespace)  # noqa: S102
 

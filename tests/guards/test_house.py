@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -39,14 +40,17 @@ def python_files() -> list[Path]:
 def test_file_is_small_and_says_what_it_is_for(path: Path) -> None:
     text = path.read_text()
     assert text.count("\n") <= MAX_LINES, "split the room into a folder"
-    assert ast.get_docstring(ast.parse(text)), "the first sentence of a file says what it is for"
+    assert re.match(r'(\s|#.*\n)*"""\s*[^\s"]', text), "the first sentence of a file says what it is for"
 
 
 def test_no_keyword_bags_between_rooms() -> None:
     """Public functions name their parameters: no **kwargs."""
     found = []
     for path in python_files():
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        if "**" not in text:
+            continue
+        tree = ast.parse(text)
         private = {
             id(node)
             for kind in ast.walk(tree)

@@ -378,12 +378,13 @@ def test_the_promised_runs_clear_the_bound_where_nothing_was_lost(tasks: int, lo
     d = np.array([-1.0 / runs] * lost + [1.0 / runs] * lost + [0.0] * (tasks - 2 * lost))
     within = lost / tasks * (1 / runs) * (1 - 1 / runs) * runs / (runs - 1)
     omega = max(0.0, d.var(ddof=1) - 2 * within / runs)
-    level = 0.975 if 2 * lost <= 9 else 0.95
+    beyond = reference.t.ppf(0.975 if 2 * lost <= 9 else 0.95, tasks - 1)
+    power = reference.norm.ppf(0.80)
 
     def clears(n: int) -> bool:
         se = math.sqrt((omega + within / runs + within / n) / tasks)
         floor = max(se, math.sqrt(0.02 * 0.98 / (n * tasks)))
-        return bool(reference.t.ppf(level, tasks - 1) * floor + reference.norm.ppf(0.80) * se <= 0.02)
+        return bool(beyond * floor + power * se <= 0.02)
 
     least = next((n for n in range(runs + 1, 10_001) if clears(n)), None)
     assert k is None or (least is not None and k >= least and clears(k))

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import boto3
 import deltalake
 import httpx
 import msgspec
 import polars as pl
 import pytest
-from moto.server import ThreadedMotoServer
 
 from seatrial.cli.app import run
 from seatrial.errors import ErasedError, InputError, StoreError, UsageError
@@ -37,6 +35,8 @@ URL = "s3://a-bucket/team/store"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer  # heavy: only in the process that runs these tests
+
     running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()
@@ -55,6 +55,8 @@ def s3(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         "AWS_ENDPOINT_URL": server,
     }.items():
         monkeypatch.setenv(name, value)
+    import boto3
+
     client = boto3.client("s3")
     httpx.post(f"{server}/moto-api/reset").raise_for_status()
     client.create_bucket(Bucket="a-bucket")

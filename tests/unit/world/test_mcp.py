@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from seatrial.examples.ticketdesk import DOMAIN
 from seatrial.world import Approve, FixedText, GateRule, run_episode
 from seatrial.world.agents import parse_agent
 
-mcp = pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra [mcp] is not installed")
 
 
 def test_a_real_client_over_stdio(tmp_path: Path) -> None:
     import anyio
+    import mcp
 
     log = tmp_path / "calls.jsonl"
     arguments = ["-m", "seatrial.world.mcp_server", "seatrial.examples.ticketdesk:DOMAIN.world"]
