@@ -1,11 +1,12 @@
 """Pages of the web application over a store of many sessions: time, processor time and memory.
 
-    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--browser] [--quick] [--json]
+    python benchmarks/million_sessions.py [--sessions 1000000] [--store DIR] [--browser] [--write] [--quick] [--json]
 
 Puts synthetic rows straight into the tables (sessions, outcomes, signals; a few hundred real traces stand behind
 them), ranks a small store of the same models and keeps that result in the large one, then asks the application for
 every page that grows with the number of sessions, twice, in one process. The second answer is the one that people
-wait for; processor seconds compare where a machine is shared.
+wait for; processor seconds compare where a machine is shared. `--browser` looks at the pages in Chromium too, with the
+server in a process of its own; `--write` puts both into docs/reference/benchmarks/million-sessions.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
+import platform
 import resource
 import shutil
 import subprocess
@@ -20,6 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,6 +37,7 @@ from seatrial.records import Agent, Provenance, Step, ToolCall, ToolResult, Trac
 from seatrial.records.tables import OUTCOMES_TABLE, SESSIONS, SIGNALS, Table
 from seatrial.store import Store, frames, session_row, step_rows
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "benchmarks" / "million-sessions.md"
 MODELS = ("model-a", "model-b", "model-c", "model-d")
 TYPES = ("coding", "writing", "data", "operations", "research", "support")
 HARNESSES = ("claude-code", "codex", "opencode")
@@ -171,6 +177,7 @@ def pages(n: int) -> dict[str, str]:
         "deep": f"/sessions?page={max(n // 50 * 9 // 10, 1)}",
         "deep by cost": f"/sessions?page={max(n // 50 * 9 // 10, 1)}&order=cost&agents=all",
         "text": "/sessions?text=broke+the+totals",
+        "rare text": "/sessions?text=words+that+stand+nowhere",
         "session": f"/session?id={middle}",
         "steps": f"/session/steps?id={middle}",
         "suites": "/suites",
@@ -217,43 +224,169 @@ def loads(store: Store, n: int) -> Iterator[Load]:
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """One page in a browser: seconds from the click to the end of its layout and first paint, at the first and the
-    second look, and how many elements it has."""
+    """One page in a browser: seconds from the click to the end of its layout and first paint, at the first look, the
+    second, and the quickest of three more; at the second, how many elements it has, the requests that reached the
+    server, the bytes they brought, and the processor seconds of server and browser."""
 
     page: str
     first_s: float
     second_s: float
+    best_s: float
     elements: int
+    requests: int
+    size: int
+    server_cpu_s: float
+    browser_cpu_s: float
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """What a browser saw, what it logged, its version, and the most memory that the server took."""
+
+    seen: list[Seen]
+    logged: list[str]
+    browser: str
+    peak_mib: float
 
 
 _SHOWN = """() => new Promise(done => requestAnimationFrame(() => setTimeout(() => done(
   [performance.now() / 1000, document.querySelectorAll('*').length]))))"""
 
 
-def seen(path: Path, n: int) -> Iterator[Seen]:
-    """Look at every page twice in Chromium, with the server in a process of its own. Needs playwright and a browser."""
-    from playwright.sync_api import sync_playwright
+def _processes() -> dict[int, tuple[int, float, str]]:
+    """Every process: its parent, its processor seconds, its name. Linux only."""
+    out = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            head, _, rest = (folder / "stat").read_text("utf-8", "replace").rpartition(")")
+            words = rest.split()
+            out[int(folder.name)] = (int(words[1]), (int(words[11]) + int(words[12])) / 100, head.partition("(")[2])
+    return out
 
-    command = [sys.executable, "-c", "from seatrial.cli import main; main()", "view", "--no-browser"]
-    with subprocess.Popen([*command, "--store", str(path)], stderr=subprocess.PIPE, text=True) as server:
+
+def _browser_cpu() -> float:
+    """Processor seconds of the browsers below this process."""
+    every, below = _processes(), {os.getpid()}
+    for _ in range(6):
+        below |= {pid for pid, (parent, _, _) in every.items() if parent in below}
+    return sum(every[pid][1] for pid in below if pid in every and "chrom" in every[pid][2])
+
+
+@contextlib.contextmanager
+def serving(path: Path) -> Iterator[tuple[str, int]]:
+    """The application over a store, as a process of its own: its address and its number."""
+    command = [sys.executable, "-c", "from seatrial.cli import main; main()", "view", "--no-browser", "--store"]
+    with subprocess.Popen([*command, str(path)], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
-        address = next(line.split("look at ")[1].strip().rstrip("/") for line in server.stderr if "look at " in line)
-        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
         try:
-            with sync_playwright() as play:
-                browser = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-                page = browser.new_page(viewport={"width": 1440, "height": 900})
-                for title, where in pages(n).items():
-                    if where.startswith("/api/"):
-                        continue
-                    taken = []
-                    for _ in range(2):
-                        page.goto(address + where, timeout=120_000)
-                        taken.append(page.evaluate(_SHOWN))
-                    yield Seen(page=title, first_s=taken[0][0], second_s=taken[1][0], elements=taken[1][1])
-                browser.close()
+            told = next(line for line in server.stderr if "look at " in line)
+            yield told.split("look at ")[1].strip().rstrip("/"), server.pid
         finally:
             server.terminate()
+
+
+class Net:
+    """Counts what reaches the server, through the browser's own protocol."""
+
+    def __init__(self, page: Any) -> None:
+        self.reset()
+        session = page.context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.on("Network.requestWillBeSent", self._asks)
+        session.on("Network.requestServedFromCache", lambda e: self.asked.discard(e["requestId"]))
+        session.on("Network.responseReceived", self._answered)
+        session.on("Network.loadingFinished", self._ended)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.asked: set[str] = set()
+        self.size = 0
+
+    def _asks(self, event: dict[str, Any]) -> None:
+        if not event["request"]["url"].endswith("/api/version"):  # a page asks for news while it is open
+            self.asked.add(event["requestId"])
+
+    def _answered(self, event: dict[str, Any]) -> None:
+        if event["response"].get("fromDiskCache"):
+            self.asked.discard(event["requestId"])
+
+    def _ended(self, event: dict[str, Any]) -> None:
+        self.size += int(event["encodedDataLength"])
+
+
+def seen(path: Path, n: int) -> Served:
+    """Look at every page in Chromium, with the server in a process of its own. Needs playwright and a browser."""
+    from playwright.sync_api import sync_playwright
+
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    out, logged = [], list[str]()
+    with serving(path) as (address, pid), sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.on("console", lambda message: logged.append(f"{message.text} {message.location.get('url', '')}"))
+        page.on("pageerror", lambda error: logged.append(str(error)))
+        net = Net(page)
+        for title, where in pages(n).items():
+            if not where.startswith("/api/"):
+                out.append(_looked(page, net, pid, title, address + where))
+        kind = browser.version
+        browser.close()
+        status = Path(f"/proc/{pid}/status").read_text()
+    peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    return Served(seen=out, logged=logged, browser=kind, peak_mib=peak)
+
+
+def _looked(page: Any, net: Net, pid: int, title: str, address: str) -> Seen:
+    taken = []
+    server = browser = 0.0
+    elements = requests = size = 0
+    for look in range(5):
+        net.reset()
+        before = _processes()[pid][1], _browser_cpu()
+        page.goto(address, timeout=120_000)
+        seconds, there = page.evaluate(_SHOWN)
+        taken.append(seconds)
+        if look == 1:
+            page.wait_for_timeout(200)
+            server, browser = _processes()[pid][1] - before[0], _browser_cpu() - before[1]
+            elements, requests, size = there, len(net.asked), net.size
+    return Seen(
+        page=title, first_s=taken[0], second_s=taken[1], best_s=min(taken[2:]), elements=elements, requests=requests,
+        size=size, server_cpu_s=server, browser_cpu_s=browser,
+    )  # fmt: skip
+
+
+def report(n: int, found: list[Load], shown: Served, before: float) -> str:
+    """What came out, as a page."""
+    load = f"{before:.1f}, {os.getloadavg()[0]:.1f}"
+    size = "" if n >= 1_000_000 else f"**A run of less than the full size.** {n:,} sessions. "
+    by = {one.page: one for one in shown.seen}
+    rows = []
+    for one in found:
+        look = by.get(one.page)
+        seen_of = "| | | | | | |" if look is None else (
+            f"| {look.first_s:.2f} | {look.second_s:.2f} | {look.best_s:.2f} | {look.server_cpu_s:.2f} | "
+            f"{look.browser_cpu_s:.2f} | {look.requests} |"
+        )  # fmt: skip
+        rows.append(f"| {one.page} | {one.first_s:.2f} | {one.second_s:.2f} | {one.second_cpu_s:.3f} {seen_of} "
+                    f"{one.size:,} |")  # fmt: skip
+    return "\n".join([
+        "# A million sessions in the browser", "",
+        "Made by `python benchmarks/million_sessions.py --browser --write`, which tells what is measured and how: a "
+        "store of a million synthetic sessions with outcomes and signals, ranked; every page that grows with them, "
+        "asked for by HTTP and looked at in Chromium, from the click to the end of its layout and first paint.", "",
+        f"{size}{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, Polars "
+        f"{version('polars')}, Starlette {version('starlette')}, Chromium {shown.browser} without a graphics "
+        f"processor, {datetime.now(UTC):%Y-%m-%d}. Load average over one minute when it began and ended: {load} (wall "
+        "time is the machine's own only where that is no more than the number of cores; processor seconds compare).",
+        "", "| page | HTTP: first s | second s | its CPU s | Chromium: first s | second s | quickest of 3 more | "
+        "server CPU s | browser CPU s | requests | bytes |", "|---|---|---|---|---|---|---|---|---|---|---|", *rows, "",
+        f"- Most memory of the server: {shown.peak_mib:,.0f} MiB, while the first snapshot of the sessions is built.",
+        "- The requests and the processor seconds in Chromium are those of the second look: style sheet, script and "
+        "icon have names that change with their content, so a browser asks for them once.",
+        f"- The searched traces are {BLOBS} files that all sessions share, so they are read from memory; *rare text* "
+        "looks for words that stand nowhere, reads for the time that a page gives itself and says plainly how far it "
+        "came; a button reads on to the last session.", "",
+    ])  # fmt: skip
 
 
 def main(quick: bool) -> None:
@@ -263,7 +396,11 @@ def main(quick: bool) -> None:
     parser.add_argument("--sessions", type=int, default=20_000 if quick else 1_000_000)
     parser.add_argument("--store", type=Path)
     parser.add_argument("--browser", action="store_true", help="look at the pages in Chromium too")
+    parser.add_argument("--write", action="store_true", help="put what --browser saw into the page of the docs")
     given = parser.parse_args()
+    if given.write and not given.browser:
+        parser.error("--write needs --browser")
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         path = given.store or Path(folder) / "store"
         began, cpu = time.perf_counter(), time.process_time()
@@ -274,11 +411,11 @@ def main(quick: bool) -> None:
             rank_like(store)
         made = f"made in {time.perf_counter() - began:.1f} s ({time.process_time() - cpu:.1f} s of processor)"
         found = list(loads(store, given.sessions))
-        shown = list(seen(path, given.sessions)) if given.browser else []
+        shown = seen(path, given.sessions) if given.browser else None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     also("loads", msgspec.to_builtins(found))
     also("peak_mib", peak)
-    also("seen", msgspec.to_builtins(shown))
+    also("served", None if shown is None else msgspec.to_builtins(shown))
     for one in found:
         row(
             f"page {one.page}, second answer",
@@ -292,10 +429,16 @@ def main(quick: bool) -> None:
     for one in found:
         print(f"{one.page:<14}{one.first_s:>9.2f}{one.first_cpu_s:>8.2f}{one.second_s:>10.2f}{one.second_cpu_s:>8.2f}"
               f"{one.size:>11,}")  # fmt: skip
-    for look in shown:
+    for look in [] if shown is None else shown.seen:
         print(
-            f"{look.page:<14} in Chromium: {look.first_s:.2f} s, then {look.second_s:.2f} s, {look.elements:,} elements"
+            f"{look.page:<14} in Chromium: {look.first_s:.2f} s, then {look.second_s:.2f} s, best {look.best_s:.2f} s, "
+            f"{look.elements:,} elements, {look.requests} requests, {look.size:,} bytes, {look.server_cpu_s:.2f} and "
+            f"{look.browser_cpu_s:.2f} CPU s"
         )
+    if shown is not None:
+        print(f"server: at most {shown.peak_mib:,.0f} MiB; logged: {shown.logged or 'nothing'}")
+        if given.write:
+            PAGE.write_text(report(given.sessions, found, shown, before))
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ def test_a_million_sessions(tmp_path: Path) -> None:
     found = measured(tmp_path, 1_000_000)
     loads = found["loads"]
     assert isinstance(loads, list)
-    assert len(loads) == 15
+    assert len(loads) == 16
     spare = os.getloadavg()[0] < (os.cpu_count() or 1)
     for load in loads:
-        if load["page"] != "text":  # bounded by the clock, not by the number of sessions
+        if load["page"] != "rare text":  # bounded by the clock, not by the number of sessions
             assert load["second_cpu_s"] < SECOND_CPU_S, load
         assert not spare or load["second_s"] < 1.0, load
     peak = found["peak_mib"]
