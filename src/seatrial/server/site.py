@@ -22,6 +22,7 @@ from seatrial._version import __version__
 from seatrial.errors import InputError, SeatrialError, StoreError, UsageError
 from seatrial.server import assets, rendering, stored
 from seatrial.server.access import Role, Who
+from seatrial.server.based import Overtaken
 from seatrial.server.body import Refused
 from seatrial.server.index import Index
 from seatrial.server.jobs import Jobs
@@ -38,7 +39,8 @@ Kind = Literal["page", "api"]
 class Asked:
     """A request, with who asks and what they sent. `form` holds the fields of a form, `body` the object of an API
     call; both are empty for a request that only looks. `again`: a form of our own page came too late, and its fields
-    may be sent once more by whoever sees them."""
+    may be sent once more by whoever sees them. `refused`: why what the form wanted is not done, while its page is shown
+    again."""
 
     def __init__(self, site: Site, request: Request, visit: Visit) -> None:
         self.site = site
@@ -48,6 +50,7 @@ class Asked:
         self.lists: dict[str, list[str]] = {}
         self.body: dict[str, Any] = {}
         self.again = False
+        self.refused: SeatrialError | None = None
 
     @property
     def who(self) -> Who:
@@ -97,13 +100,15 @@ Handler = Callable[[Asked], Response]
 
 
 class Page(msgspec.Struct, frozen=True):
-    """An address: who may come (`needs`), whether a person or a program does (`kind`), and what answers."""
+    """An address: who may come (`needs`), whether a person or a program does (`kind`), and what answers. `form` shows
+    the page of a form once more when it is refused, with the reason and what was typed."""
 
     path: str
     handler: Handler
     needs: Role = "viewer"
     methods: tuple[str, ...] = ("GET",)
     kind: Kind = "page"
+    form: Handler | None = None
 
 
 class Site:
@@ -164,7 +169,11 @@ class Site:
             "serving": self.serving,
             "data_version": "",
             "running": len(self.jobs.running()),
+            "refused": None if asked is None else asked.refused,
+            "typed": {} if asked is None or asked.refused is None else asked.form,
         }
+        if asked is not None and asked.refused is not None:
+            status = _status(asked.refused)
         text = self._templates.get_template(template).render({**shared, **context})
         answer = Response(text, status, media_type="text/html")
         if asked is not None and visit is not None and visit.fresh and visit.key is not None:
@@ -180,7 +189,7 @@ class Site:
                 visit = self._known(request)
                 asked = Asked(self, request, visit)
                 await self._admit(asked, page)
-                return await anyio.to_thread.run_sync(page.handler, asked)
+                return await anyio.to_thread.run_sync(_answer, page, asked)
             except Refused as refused:
                 return self._refusal(request, page, asked, refused)
             except SeatrialError as error:
@@ -274,10 +283,7 @@ class Site:
         return answer
 
     def _problem(self, page: Page, asked: Asked | None, error: SeatrialError) -> Response:
-        status = 404 if isinstance(error, InputError) else 400 if isinstance(error, UsageError) else 503
-        if isinstance(error, StoreError):
-            sys.stderr.write(f"seatrial: {error.message}\n")
-        return self._error(page, asked, status, error)
+        return self._error(page, asked, _status(error), error)
 
     def _error(self, page: Page, asked: Asked | None, status: int, error: SeatrialError) -> Response:
         if page.kind == "api":
@@ -291,6 +297,29 @@ class Site:
             status,
             {"status": status, "message": error.message, "hint": error.hint, "again": again},
         )
+
+
+def _answer(page: Page, asked: Asked) -> Response:
+    """What a page answers; the page of a form that is refused says why, and keeps what was typed."""
+    try:
+        return page.handler(asked)
+    except SeatrialError as error:
+        if isinstance(error, StoreError):
+            sys.stderr.write(f"seatrial: {error.message}\n")
+        if page.form is None:
+            raise
+        asked.refused = error
+        try:
+            return page.form(asked)
+        except SeatrialError:
+            asked.refused = None
+            raise error from None
+
+
+def _status(error: SeatrialError) -> int:
+    if isinstance(error, Overtaken):
+        return 409
+    return 404 if isinstance(error, InputError) else 400 if isinstance(error, UsageError) else 503
 
 
 def set_cookie(answer: Response, request: Request, value: str) -> None:
