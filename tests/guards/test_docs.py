@@ -3,7 +3,7 @@
 A page runs from top to bottom in one temporary folder that holds `sessions/` (a small generated fleet with
 `arms.csv` beside it). `python` blocks share one namespace; each `sh` block runs in a shell with `seatrial` on PATH,
 but for plain calls of `seatrial` at its beginning and end: those run in this process, by the function that the
-program calls, without starting Python for each. On one tutorial all is left to the shell.
+program calls, without starting Python for each. On one page all is left to the shell.
 Lines that set a checkout up (`git clone`, `cd seatrial`, `scripts/...`) are checked to exist and not run: the
 scripts run everything, this test included.
 """
@@ -27,7 +27,7 @@ RUN = {"python", "sh"}
 SHOWN = {"text", "json", "yaml", "toml", "csv"}
 SITE = {"{toctree}", "{eval-rst}"}
 """What only the documentation site reads; building it checks it (`scripts/docs`)."""
-IN_SHELL = "rank-your-sessions.md"
+IN_SHELL = "gate-pull-requests.md"
 """The page whose every line is left to the shell."""
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 

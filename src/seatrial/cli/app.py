@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Annotated
@@ -105,12 +106,15 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(status)
 
 
+_tree = functools.cache(typer.main.get_command)
+"""The tree of commands, made once a process: reading all signatures takes a tenth of a second."""
+
+
 def run(argv: list[str]) -> int:
     """Run the command line; returns the exit status instead of exiting."""
     as_json = "--json" in argv
-    command = typer.main.get_command(app)
     try:
-        status = command.main(args=argv, prog_name="seatrial", standalone_mode=False)
+        status = _tree(app).main(args=argv, prog_name="seatrial", standalone_mode=False)
         if status == INTERRUPTED:  # the library that parses arguments makes a status of an interrupt
             raise KeyboardInterrupt
         return status if isinstance(status, int) else 0

@@ -1,4 +1,7 @@
-"""Equal completion, unequal conduct: told apart by exactly the dimensions that should (METHODS 5)."""
+"""Equal completion, unequal conduct: told apart by exactly the dimensions that should (METHODS 5).
+
+The assistant's pair at the demo's size is looked at in every run, by `tests/unit/flows/test_demo.py`.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,6 @@ def scored(domain: str, where: Path, **more: Any) -> Scored:
 def apart(found: Scored) -> set[str]:
     (contrasts,) = found.separation.values()
     return {c.dimension for c in contrasts if c.separated}
-
-
-def test_the_assistant_at_the_demo_s_size(tmp_path: Path) -> None:
-    """Two tasks that are hard for both, two for one of them, and the one with a gate; six runs of each."""
-    tasks = ("assistant-create", "assistant-move", "assistant-cancel-planning", "assistant-write-bram",
-             "assistant-confirm")  # fmt: skip
-    found = scored("assistant", tmp_path, k=6, seed=3, tasks=tasks)
-    assert apart(found) >= SHOULD
-    assert not apart(found) & {"D5", "D7"}
 
 
 @pytest.mark.full

@@ -143,7 +143,12 @@ def test_counting_a_turn_once_per_kind() -> None:
     assert demo.accuracy(made, pl.DataFrame(rows).clear(), 0.95)["correction"].precision is None
 
 
-def test_a_second_run_replaces_the_first_and_gives_the_same_result(run: DemoRun) -> None:
+def test_a_second_run_replaces_the_first_and_gives_the_same_result(
+    run: DemoRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last three chapters are given back as the first run made them: nothing of them is compared here."""
+    for room, found in (("demo_gate", run.gate), ("demo_recovery", run.recovery), ("demo_scorecard", run.scorecard)):
+        monkeypatch.setattr(getattr(demo, room), "run", lambda *_, found=found, **__: found)
     logs = {p.name: p.read_bytes() for p in (run.folder / demo.SESSIONS).rglob("*.jsonl")}
     again = demo.run(run.folder, sessions=N, seed=7, draws=999, workers=1)
     assert {p.name: p.read_bytes() for p in (run.folder / demo.SESSIONS).rglob("*.jsonl")} == logs

@@ -140,13 +140,16 @@ def test_cluster_enumeration_by_brute_force() -> None:
     assert result.observed_se**2 == pytest.approx(variance, rel=1e-10)
 
 
+@pytest.mark.parametrize("draws", [6000, pytest.param(20_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("levels", [2, 3])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("good", "bad", "sample"),
     [(7, 30, 20), (40, 60, 5), (60, 40, 30), (300, 5, 200), (250, 750, 400), (750, 250, 700), (90, 80, 160)],
 )
-def test_drawn_counts_are_hypergeometric(levels: int, engine: str, good: int, bad: int, sample: int) -> None:
+def test_drawn_counts_are_hypergeometric(
+    levels: int, engine: str, good: int, bad: int, sample: int, draws: int
+) -> None:
     """One stratum, two arms, binary outcome: the effect reveals how many of arm 0's sessions succeeded.
 
     A third level that nobody has sends the same numbers through the kernel for many levels.
@@ -155,7 +158,6 @@ def test_drawn_counts_are_hypergeometric(levels: int, engine: str, good: int, ba
     table = np.array([[[good - min(good, successes), min(good, successes)], [0, 0]]])
     rest = successes - table[0, 0, 1]
     table[0, 1] = [bad - rest, rest]
-    draws = 20_000
     table = np.concatenate([table, np.zeros((1, 2, levels - 2), int)], axis=2)
     values = np.arange(levels)
     r = table_draws(table, values, baseline=[0.5, 0.5], draws=draws, seed=11, engine=engine)  # type: ignore[arg-type]
@@ -187,14 +189,16 @@ def every_way(d: dict[str, np.ndarray], engine: str, draws: int) -> dict[str, Ra
     }  # fmt: skip
 
 
-def test_engines_draw_from_one_distribution() -> None:
+@pytest.mark.parametrize("draws", [2500, pytest.param(12_000, marks=pytest.mark.full)])
+def test_engines_draw_from_one_distribution(draws: int) -> None:
+    """Two laws that differ by .063 somewhere (.029 with --full) are told apart; the draws are the same in every run."""
     d = sessions()
-    compiled, plain = (every_way(d, engine, 6000) for engine in ENGINES)
+    compiled, plain = (every_way(d, engine, draws) for engine in ENGINES)
     for name, a in compiled.items():
         b = plain[name]
         assert (a.engine, b.engine) == ENGINES
         assert a.observed == pytest.approx(b.observed, abs=1e-15)
-        assert a.p_values == pytest.approx(b.p_values, abs=0.03)
+        assert a.p_values == pytest.approx(b.p_values, abs=0.03 if draws > 5000 else 0.045)  # 3 errors at p = 1/2
         for m in range(3):
             assert reference.ks_2samp(a.effects[:, m], b.effects[:, m]).pvalue > 1e-4, name
             assert reference.ks_2samp(a.t[:, m], b.t[:, m]).pvalue > 1e-4, name
