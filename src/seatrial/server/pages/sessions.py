@@ -16,10 +16,10 @@ from seatrial.server.traces import CHUNK, PIECE, field_text
 from seatrial.store import Store
 
 PER_PAGE = 50
-_SEARCH_S = 0.3
+_SEARCH_S = 0.25
 _SEARCH_LEAST = 16
 _SEARCH_MOST = 2048
-_SEARCH_HITS = 50
+_SEARCH_HITS = 25
 FACET_NAMES = {
     "model": "Model",
     "harness": "Harness",
