@@ -395,10 +395,7 @@ def able() -> bool:
 
 def readings(turns: Sequence[language.Heard], *, learned: bool = True) -> list[language.Reading]:
     """What `language.read_many` gives, by the compiled loops (see `able`)."""
-    out: list[language.Reading] = []
-    for low in range(0, len(turns), BATCH):
-        out += _readings(turns[low : low + BATCH], learned)
-    return out
+    return [one for low in range(0, len(turns), BATCH) for one in _readings(turns[low : low + BATCH], learned)]
 
 
 def _readings(turns: Sequence[language.Heard], learned: bool) -> list[language.Reading]:
@@ -409,24 +406,26 @@ def _readings(turns: Sequence[language.Heard], learned: bool) -> list[language.R
     fitted: list[dict[str, float]] = [{}] * len(turns)
     heard = _learned(read) if learned else None
     if heard is not None:
-        kinds = classifier.model().kinds
-        rows = zip(heard[0].tolist(), heard[1].tolist(), strict=True)
-        fitted = [dict(zip(kinds, row, strict=True)) if sure else {} for row, sure in rows]
+        kinds, added = classifier.model().kinds, zip(heard[0].tolist(), heard[1].tolist(), strict=True)
+        fitted = [dict(zip(kinds, row, strict=True)) if known else {} for row, known in added]
     found, cue = _verdicts(read, heard)
     places: list[dict[str, tuple[int, int]]] = [{} for _ in turns]
-    placed = np.column_stack((found.turn, found.kind, found.start, found.end))[_placed(found, cue)]
-    for turn, kind, start, end in placed.tolist():
-        places[turn][KINDS[kind]] = (start, end)
+    sure: list[dict[str, float]] = [{} for _ in turns]
+    rows = zip(*map(np.ndarray.tolist, (*found, _placed(found, cue))), strict=True)
+    for turn, kind, confidence, start, end, placed in rows:
+        sure[turn][KINDS[kind]] = confidence
+        if placed:
+            places[turn][KINDS[kind]] = (start, end)
     lead = read.hits[:, :2] & read.hits[:, 2:]
-    later = read.hits[:, 2:] & ~lead
     names = [(CONTEXTS[c], c) for c in _ORDER.tolist()]
     return [
         language.Reading(
             _bits(one), _bits(other), [name for name, c in names if held_in >> c & 1], normal[start:end],
-            said[start:end], adds, where,
+            said[start:end], adds, where, known,
         )
-        for one, other, held_in, start, end, adds, where in zip(
-            lead.tolist(), later.tolist(), read.contexts.tolist(), at[:-1], at[1:], fitted, places, strict=True
+        for one, other, held_in, start, end, adds, where, known in zip(
+            lead.tolist(), (read.hits[:, 2:] & ~lead).tolist(), read.contexts.tolist(), at[:-1], at[1:], fitted, places,
+            sure, strict=True,
         )
     ]  # fmt: skip
 

@@ -298,9 +298,32 @@ def detect(trace: Trace) -> Detected:
     signals: list[Signal] = []
     calls: list[CallFact] = []
     for step in trace.steps:
-        if not step.copied and (step.tool_calls or step.results):
-            _step(trace, step, signals, calls)
+        if (step.tool_calls or step.results) and not step.copied:
+            fact = _uneventful(trace, step)
+            if fact is not None:
+                calls.append(fact)
+            else:
+                _step(trace, step, signals, calls)
     return Detected(signals, calls)
+
+
+def _uneventful(trace: Trace, step: Step) -> CallFact | None:
+    """The fact of a step's only call if that went well and its result shows nothing; None: `_step` has to look."""
+    if len(step.tool_calls) != 1 or len(step.results) != 1:
+        return None
+    call, result = step.tool_calls[0], step.results[0]
+    code = result.exit_code
+    if result.outcome != "ok" or code or result.call_id != call.id or call.validity == "unknown_tool":
+        return None
+    tool, line = call.name, command_text(call)
+    command = read(line) if line is not None else None
+    if _abnormal(tool, result, command) is not _NOTHING:
+        return None
+    head = command.head if command is not None else None
+    return CallFact(
+        session=trace.id, step=step.index, call=0, tool=tool, outcome="ok", intent=intent(call, head), call_id=call.id,
+        model=step.model or trace.model, command=head, exit_code=code,
+    )  # fmt: skip
 
 
 def _step(trace: Trace, step: Step, signals: list[Signal], calls: list[CallFact]) -> None:
@@ -336,11 +359,6 @@ def _fact(
     index, result = came
     finding = classify(call, result, command)
     outcome, code = result.outcome, result.exit_code
-    if finding is _NOTHING and outcome != "error" and call.validity != "unknown_tool":
-        return CallFact(
-            session=trace.id, step=step.index, call=position, tool=tool, outcome=outcome, intent=what,
-            call_id=call.id, model=model, command=head, exit_code=code,
-        )  # fmt: skip
     fact = CallFact(
         session=trace.id, step=step.index, call=position, tool=tool, outcome=outcome, intent=what, call_id=call.id,
         model=model, command=head, cause=finding.cause, exit_code=code, abnormal=finding.abnormal,
@@ -358,18 +376,10 @@ def _loose(trace: Trace, step: Step, index: int, position: int, signals: list[Si
     if finding.cause is None:
         return
     fact = CallFact(
-        session=trace.id,
-        step=step.index,
-        call=position,
-        tool=UNRECORDED,
-        outcome=result.outcome,
-        intent=UNRECORDED,
-        call_id=result.call_id,
-        model=step.model or trace.model,
-        cause=finding.cause,
-        exit_code=result.exit_code,
+        session=trace.id, step=step.index, call=position, tool=UNRECORDED, outcome=result.outcome, intent=UNRECORDED,
+        call_id=result.call_id, model=step.model or trace.model, cause=finding.cause, exit_code=result.exit_code,
         hallucinated=hallucinated(None, result),
-    )
+    )  # fmt: skip
     calls.append(fact)
     signals.extend(_signals(trace, step, fact, finding, index))
 

@@ -170,7 +170,8 @@ LOWER = _Lower()
 class Reading(NamedTuple):
     """What the rules saw in a turn: the cues that it leads with and the later ones (lexicon positions), contexts
     and normalised forms. `learned` is what the classifier adds, by kind; empty: it was not asked. `places` are those
-    of the strongest cue that speaks for a kind, where they are known already."""
+    of the strongest cue that speaks for a kind, and `sure` confidences of `REPORT_FLOOR` or more by kind, where they
+    are known already."""
 
     lead: list[int]
     later: list[int]
@@ -179,6 +180,7 @@ class Reading(NamedTuple):
     said: str
     learned: Mapping[str, float] = {}
     places: Mapping[str, tuple[int, int]] = {}
+    sure: Mapping[str, float] | None = None
 
 
 class Heard(NamedTuple):
@@ -231,6 +233,8 @@ def judge(turn: str, before: str = "", *, interrupted: bool = False, refused: bo
 
 def verdicts(reading: Reading, length: int) -> list[Verdict]:
     """The kinds that a reading shows at `REPORT_FLOOR` or above, in the lexicon's order of kinds."""
+    if reading.sure is not None:
+        return [_evidence(kind, confidence, reading, length) for kind, confidence in reading.sure.items()]
     out = []
     for kind, total in score(reading).items():
         confidence = 1.0 / (1.0 + math.exp(-total))

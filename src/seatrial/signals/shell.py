@@ -13,8 +13,9 @@ from typing import NamedTuple
 _TOKEN = re.compile(
     r"""
     \#[^\n]*                                  # comment (only where a word could start; see _tokens)
+  | [^\s;|&()'"\\]++(?!['"\\])                # a word without quotes
   | &&|\|\||;;|\|&|[;|&\n()]                  # operators
-  | (?:[^\s;|&()'"\\]++|\\.|'[^']*+'|"(?:[^"\\]++|\\.)*+"|['"])+   # a word; a lone quote is kept as a character
+  | (?:[^\s;|&()'"\\]++|\\.|'[^']*+'|"(?:[^"\\]++|\\.)*+"|['"])+   # any word; a lone quote is kept as a character
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -75,7 +76,7 @@ class Line(NamedTuple):
     deciders: tuple[Command, ...]
 
 
-_NONE = Line((), ())
+_NONE: tuple[tuple[Command, ...], tuple[Command, ...]] = ((), ())
 
 
 @lru_cache(maxsize=4096)
@@ -85,7 +86,7 @@ def parse(text: str) -> Line:
     In ``a && b`` either can have failed; in ``a || b``, ``a ; b`` and ``a | b`` only b decides.
     """
     text = text[:_MAX]
-    return _parse_whole(text) if _STRUCTURE.search(text) else _simple(text.split())
+    return _parse_whole(text) if _STRUCTURE.search(text) else Line(*_simple(text.split()))
 
 
 def _parse_whole(text: str) -> Line:
@@ -100,12 +101,12 @@ def _parse_whole(text: str) -> Line:
             if words or token[0] != "#":
                 words.append(token)
             continue
-        found = _simple(words)
-        if found.commands:
-            commands += found.commands
+        found, deciding = _simple(words)
+        if found:
+            commands += found
             if pending != "&&":
                 deciders.clear()
-            deciders += found.deciders
+            deciders += deciding
             pending = token
         elif token == "&&" or pending == "start":
             pending = token
@@ -128,8 +129,9 @@ def _tokens(text: str) -> list[str]:
     return out
 
 
-def _simple(words: list[str]) -> Line:
-    """The command behind keywords, assignments and wrappers; a whole line for ``bash -c``; empty for none."""
+def _simple(words: list[str]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:
+    """What a `Line` holds: the command behind keywords, assignments and wrappers; a whole line for ``bash -c``; empty
+    for none."""
     if not words:
         return _NONE
     program = words[0]
@@ -165,13 +167,13 @@ def _simple(words: list[str]) -> Line:
     return _command(program, inverted, rest)
 
 
-def _command(program: str, inverted: bool, rest: list[str]) -> Line:
+def _command(program: str, inverted: bool, rest: list[str]) -> tuple[tuple[Command, ...], tuple[Command, ...]]:
     head = program
     if program in _SUBCOMMANDS:
         sub = _subcommand(rest)
         head = f"{program} {sub}" if sub else program
     one = (Command(head, program, inverted, tuple(rest)),)
-    return Line(one, one)
+    return one, one
 
 
 def _subcommand(rest: list[str]) -> str | None:
