@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
-from seatrial.errors import SeatrialError
+from seatrial.errors import SeatrialError, StoreError
 from seatrial.records import Estimate, ModelRow, Ranking
 from seatrial.records.tables import CALLS, OUTCOMES_TABLE, SIGNALS
 from seatrial.report import numbers, words
+from seatrial.report.text import clean, clip
 from seatrial.server.index import Snapshot
 from seatrial.server.traces import field_text
 from seatrial.store import Store
@@ -140,10 +141,12 @@ _NAMED = 2000
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """Sentences with the words around them; `whole`: all that could be read were."""
+    """Sentences with the words around them; `whole`: all that could be read were. `lost` says which sessions cannot
+    be, so that their words stand alone."""
 
     sentences: list[Sentence]
     whole: bool
+    lost: list[str] = []
 
 
 def in_context(store: Store, sentences: Sequence[Sentence]) -> Context:
@@ -152,6 +155,7 @@ def in_context(store: Store, sentences: Sequence[Sentence]) -> Context:
     whole = True
     blobs = store.blobs_of(sorted({s.session for s in sentences}))
     out = []
+    lost: dict[str, str] = {}
     for s in sentences:
         if s.start is None or s.end is None or s.field is None or s.session not in blobs:
             out.append(s)
@@ -163,6 +167,10 @@ def in_context(store: Store, sentences: Sequence[Sentence]) -> Context:
         try:
             steps = store.trace_of(blobs[s.session]).steps
             text = field_text(next(step for step in steps if step.index == s.step), s.field)
+        except StoreError:
+            lost[s.session] = unread(s.session)
+            out.append(s)
+            continue
         except (SeatrialError, StopIteration):
             out.append(s)
             continue
@@ -173,7 +181,12 @@ def in_context(store: Store, sentences: Sequence[Sentence]) -> Context:
         if s.end + _AROUND < len(text):
             right += "…"
         out.append(msgspec.structs.replace(s, left=left, right=right, quote=quote))
-    return Context(sentences=out, whole=whole)
+    return Context(sentences=out, whole=whole, lost=list(lost.values()))
+
+
+def unread(session: str) -> str:
+    """Says that a session's steps are damaged."""
+    return f"session {clip(clean(session), 60)} cannot be read: see seatrial verify"
 
 
 def behind(

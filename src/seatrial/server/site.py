@@ -70,6 +70,11 @@ class Asked:
         """
         return stored.read(self.store, ident, self.site.index.current().may)
 
+    def lost(self, *kinds: str) -> list[str]:
+        """Says which stored results of some kinds, or of any, cannot be read, for a page that has to pass over them."""
+        names = [name for kind in kinds or (None,) for name in self.store.unreadable_results(kind)]
+        return [f"result {name} cannot be read: see seatrial verify" for name in names]
+
     def text(self, name: str, default: str = "", *, most: int = 2000) -> str:
         """A parameter of the address, at most `most` characters."""
         return self.request.query_params.get(name, default)[:most]
@@ -169,6 +174,7 @@ class Site:
             "serving": self.serving,
             "data_version": "",
             "running": len(self.jobs.running()),
+            "lost": (),
             "refused": None if asked is None else asked.refused,
             "typed": {} if asked is None or asked.refused is None else asked.form,
         }

@@ -56,6 +56,12 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True):
     data_version: str | None = None
 
 
+class _Whole(ResultHead, frozen=True, kw_only=True):
+    """A head of which it is seen that the rest of its file is there."""
+
+    envelope: dict[str, msgspec.Raw]
+
+
 class Results:
     """The folder ``results/`` of a store."""
 
@@ -96,13 +102,18 @@ class Results:
         return ident
 
     def heads(self, kind: str | None = None) -> list[ResultHead]:
-        """What there is, newest first; of one `kind`, or all. A file that cannot be read is left out (`problems`)."""
+        """What there is, newest first; of one `kind`, or all. A file that cannot be read is left out (`unreadable`)."""
         found = []
         for path in self._files():
             head = self._head(path)
             if head is not None and kind in (None, head.kind):
                 found.append(head)
         return sorted(found, key=lambda h: (-h.time, h.id))
+
+    def unreadable(self, kind: str | None = None) -> list[str]:
+        """The names of files that `heads` leaves out: torn, or no result; of one `kind` by their name, or all."""
+        found = [path.stem for path in self._files() if self._head(path) is None]
+        return [name for name in found if kind is None or name.rpartition("-")[0] == kind]
 
     def get(self, ident: str) -> StoredResult:
         """One result.
@@ -169,10 +180,13 @@ class Results:
             there = self._heads.get(path.name)
             if there is not None and there[0] == stamp:
                 return there[1]
-            head = msgspec.json.decode(path.read_bytes(), type=ResultHead)
+            whole = msgspec.json.decode(path.read_bytes(), type=_Whole)
         except (msgspec.DecodeError, OSError):
             return None
-        head = msgspec.structs.replace(head, size=about.st_size)
+        if whole.id != path.stem or _ID.fullmatch(whole.id) is None:
+            return None
+        known = {name: getattr(whole, name) for name in ResultHead.__struct_fields__}
+        head = ResultHead(**{**known, "size": about.st_size})
         self._heads[path.name] = (stamp, head)
         return head
 

@@ -290,6 +290,10 @@ class Store:
         """Results that commands left, newest first; of one `kind`, or all."""
         return self._results.heads(kind)
 
+    def unreadable_results(self, kind: str | None = None) -> list[str]:
+        """Names of result files that `results` leaves out because they are damaged."""
+        return self._results.unreadable(kind)
+
     def result(self, ident: str) -> StoredResult:
         """One result with its envelope.
 

@@ -65,7 +65,7 @@ def test_checks_are_saved_or_come_back_with_the_reason(web: TestClient, suite: P
     kept = json.loads(suite.read_text())
     assert (kept["check_final"], kept["extra"]["draft"], kept["expected_tools"]) == (HOLDS, True, [HOSTILE])
     stale = web.post("/triage/approve", data=sent | {"checks": '{"max_turns": 3}', "do": "save"})
-    assert stale.status_code == 400
+    assert stale.status_code == 409
     assert "somebody else meanwhile" in stale.text
     assert web.post("/triage/approve", data=fields(web)).url.path == "/triage"
     assert "draft" not in json.loads(suite.read_text())["extra"]

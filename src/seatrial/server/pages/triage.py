@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ from seatrial.canon import content_hash
 from seatrial.errors import InputError, UsageError
 from seatrial.records.tables import TRIAGE
 from seatrial.server import movers, waiting
-from seatrial.server.pages.drafts import drafts, posted
+from seatrial.server.based import Overtaken, stamp
+from seatrial.server.pages import sessions
+from seatrial.server.pages.drafts import draft, posted, written
 from seatrial.server.site import Asked, Page
 from seatrial.server.waiting import BAD
 from seatrial.server.words import KINDS
@@ -84,7 +87,8 @@ def triage(asked: Asked) -> Response:
     every = board(asked)
     state = asked.text("state", "new")
     state = state if state in STATES else "new"
-    page = asked.number("page", 1, least=1)
+    pages = max(1, -(-every.filter(pl.col("state") == state).height // PER_PAGE))
+    page = asked.number("page", 1, least=1, most=pages)
     index, store = asked.site.index, asked.store
     part = index.derived(
         ("triage", state, page),
@@ -93,6 +97,7 @@ def triage(asked: Asked) -> Response:
         lambda made: made.context.whole,
     )
     counts = part.counts
+    suite = written(asked)
     quotes = {s.session: s for s in part.context.sentences}
     for session in quotes:
         asked.site.saw(asked, session)
@@ -103,11 +108,14 @@ def triage(asked: Asked) -> Response:
             "quotes": quotes,
             "total": counts[state],
             "page": page,
-            "pages": max(1, -(-counts[state] // PER_PAGE)),
+            "pages": pages,
             "state": state,
             "counts": counts,
             "looked": index.current().extracted,
-            "drafts": drafts(asked),
+            "drafts": suite.drafts,
+            "made": {i.session: made for i in part.items if (made := suite.of(i.session)) is not None},
+            "lost": [*suite.problems, *part.context.lost],
+            "here": posted(asked) if asked.refused is not None else None,
             "suite": str(asked.site.suite),
         },
     )
@@ -121,9 +129,42 @@ def dismiss(asked: Asked) -> Response:
     found = board(asked).filter(pl.col("session") == session)
     if not found.height:
         raise InputError("there is no such session or incident")
-    _decide(asked, session, "dismissed", reason[:2000], incident=found["incident"][0])
+    with asked.store.writing():
+        _unchanged(asked, session, asked.form.get("was", "new"))
+        _decide(asked, session, "dismissed", reason[:2000], incident=found["incident"][0])
     asked.did("dismissed", session=session)
-    return asked.back("/triage")
+    return asked.back("/triage", _place(asked))
+
+
+def _unchanged(asked: Asked, session: str, was: str) -> None:
+    """Make sure that nobody decided on a session since its form was shown.
+
+    Raises:
+        Overtaken: somebody did.
+    """
+    rows = asked.store.table(TRIAGE.name, ordered=False).filter(pl.col("session") == session).collect()
+    for row in rows.iter_rows(named=True):
+        if decided(row) == was:
+            continue
+        became = f"became the task {row['task']}" if row["state"] == "task" else f"was dismissed: {row['reason']}"
+        by = f" (by {row['by']})" if row["by"] else ""
+        raise Overtaken(f"this session {became}{by}, after your page was made", hint="nothing was changed")
+
+
+def decided(row: Mapping[str, Any]) -> str:
+    """What a form is based on: how a session or an incident was decided on; ``new`` where nobody did."""
+    return "new" if row["state"] == "new" else f"{row['state']} {stamp([row['task'], row['reason'], row['by']])}"
+
+
+def _place(asked: Asked) -> dict[str, str | int]:
+    """Where in the list somebody was."""
+    page = asked.number("page", 1, least=1)
+    return {} if page == 1 else {"state": asked.text("state", "new"), "page": page}
+
+
+def again(asked: Asked) -> Response:
+    """The page on which a refused form stood."""
+    return sessions.session(asked) if asked.text("id") else triage(asked)
 
 
 def incident(asked: Asked) -> Response:
@@ -151,6 +192,7 @@ def _decide(asked: Asked, session: str, state: str, reason: str, *, incident: bo
 
 PAGES = (
     Page("/triage", triage),
-    Page("/triage/dismiss", dismiss, "labeller", ("POST",)),
-    Page("/triage/incident", incident, "labeller", ("POST",)),
+    Page("/triage/draft", draft, "labeller", ("POST",), form=again),
+    Page("/triage/dismiss", dismiss, "labeller", ("POST",), form=triage),
+    Page("/triage/incident", incident, "labeller", ("POST",), form=triage),
 )
