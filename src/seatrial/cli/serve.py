@@ -42,8 +42,8 @@ def serve(
 ) -> None:
     """Show a store in the browser, and receive OTLP/HTTP traces into it on /v1/traces, until interrupted.
 
-    Spans (protobuf or JSON, gzip) are on disk when they are answered with 200. Roles of tokens, from least to most:
-    sender, viewer, labeller, admin. What was received is printed at the end.
+    Spans (protobuf or JSON, gzip) are on disk when they are answered with 200. Roles of tokens: sender (only sends);
+    viewer, labeller, admin, from least to most. What was received is printed at the end.
 
     Examples:
 

@@ -18,7 +18,11 @@ SHORTEST = 16
 
 Role = Literal["sender", "viewer", "labeller", "admin"]
 ROLES: tuple[Role, ...] = ("sender", "viewer", "labeller", "admin")
-"""Each may do what those before it may: send traces, look, label and triage, start jobs and read the audit log."""
+"""Each but the first may do what those before it may: look, label and triage, start jobs and read the audit log.
+
+A sender sends traces and sees nothing; beside it only an admin may send, so that nobody who is to look can feed what is
+looked at.
+"""
 
 HERE = "this machine"
 
@@ -31,7 +35,12 @@ class Who(msgspec.Struct, frozen=True, kw_only=True):
 
     def may(self, role: Role) -> bool:
         """Whether the caller's role covers another."""
-        return ROLES.index(self.role) >= ROLES.index(role)
+        return self.sends if role == "sender" else ROLES.index(self.role) >= ROLES.index(role)
+
+    @property
+    def sends(self) -> bool:
+        """Whether the caller may send traces."""
+        return self.role in ("sender", "admin")
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):

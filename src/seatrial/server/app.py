@@ -31,7 +31,7 @@ from seatrial.server.spool import Encoding
 from seatrial.store import Store
 
 _BODY_TIMEOUT_S = 60.0
-_RPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 501: 12, 503: 14}
+_RPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 501: 12, 503: 14}
 """``google.rpc.Code`` of what we answer; anything else is INTERNAL (13)."""
 
 
@@ -129,7 +129,7 @@ class _Traces:
             self._budget.give(held)
 
 
-_CLOSING = (401, 403, 413)
+_CLOSING = (401, 403, 413, 429)
 """Statuses after which the connection is closed."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import math
 import secrets
 import threading
 import time
@@ -23,6 +24,9 @@ from seatrial.server.body import Refused
 
 SESSION_S = 12 * 3600.0
 """How long a sign-in lasts."""
+
+_MOST_ENDED = 10_000
+_MOST_PROVEN = 10_000
 
 HEADERS: tuple[tuple[str, str], ...] = (
     (
@@ -84,6 +88,10 @@ class Gate:
     def __init__(self, holders: Sequence[Holder]) -> None:
         self._holders = tuple(holders)
         self._secret = secrets.token_bytes(32)
+        self._guard = threading.Lock()
+        self._ended: OrderedDict[str, float] = OrderedDict()
+        self._wrong = Rates(burst=20, per_second=0.2)
+        self._proven: OrderedDict[tuple[str, Who], None] = OrderedDict()
 
     @property
     def open(self) -> bool:
@@ -94,7 +102,13 @@ class Gate:
         """Why this caller may not send traces; None when it may. Only a bearer token counts, never a cookie."""
         if self.open:
             return _not_here(request)
-        return None if self._bearer(request) is not None else Refused(401, "a bearer token is needed")
+        try:
+            who = self._bearer(request)
+        except Refused as refused:
+            return refused
+        if who is None:
+            return Refused(401, "a bearer token is needed")
+        return None if who.sends else Refused(403, f"this needs the role sender or admin; yours is {who.role}")
 
     def visit(self, request: Request) -> Visit:
         """Who looks at pages.
@@ -116,7 +130,7 @@ class Gate:
             return Visit(who=bearer)
         kept = self._read(request)
         holder = next((h for h in self._holders if kept and (h.who.name, h.who.role) == (kept.name, kept.role)), None)
-        if kept is None or holder is None:
+        if kept is None or holder is None or kept.key in self._ended:
             raise Refused(401, "sign in with a token")
         return Visit(who=holder.who, key=kept.key)
 
@@ -124,6 +138,18 @@ class Gate:
         """Whose token it is, and the cookie that remembers it; None for an unknown one."""
         who = holder_of(token.strip(), self._holders)
         return None if who is None else (who, self.cookie(who))
+
+    def sign_out(self, key: str) -> None:
+        """End a browser's session: its cookie, and any copy of it, is nobody's from now on."""
+        now = time.time()
+        with self._guard:
+            for old in [k for k, until in self._ended.items() if until <= now]:
+                del self._ended[old]
+            if len(self._ended) >= _MOST_ENDED:
+                # Every cookie ends, so that no list grows and none that has ended comes back.
+                self._ended.clear()
+                self._secret = secrets.token_bytes(32)
+            self._ended[key] = now + SESSION_S
 
     def cookie(self, who: Who, key: str | None = None) -> str:
         """A signed cookie for a caller."""
@@ -160,8 +186,28 @@ class Gate:
         return hmac.new(self._secret, f"{what}:{text}".encode(), hashlib.sha256).hexdigest()
 
     def _bearer(self, request: Request) -> Who | None:
+        """Whose bearer token this is; None where it is nobody's, or there is none.
+
+        Raises:
+            Refused: too many wrong ones came from there: even the right one is refused then, unless it has been used
+                from there before, so that whoever guesses does not learn which it is.
+        """
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        return holder_of(given.strip(), self._holders) if scheme.lower() == "bearer" else None
+        if scheme.lower() != "bearer":
+            return None
+        who = holder_of(given.strip(), self._holders)
+        caller = request.client.host if request.client is not None else ""
+        if who is not None and (caller, who) in self._proven:
+            return who
+        wait = self._wrong.take(caller)
+        if wait:
+            raise Refused(429, "too many unknown tokens came from there", retry_after=math.ceil(wait))
+        if who is not None:
+            with self._guard:
+                self._proven[caller, who] = None
+                while len(self._proven) > _MOST_PROVEN:
+                    self._proven.popitem(last=False)
+        return who
 
     def _read(self, request: Request) -> _Cookie | None:
         jar: SimpleCookie = SimpleCookie()

@@ -27,6 +27,8 @@ def routes(site: Site) -> list[Route]:
     async def take(request: Request) -> Response:
         if site.gate.open:
             return RedirectResponse("/", 303)
+        if not is_private(request):
+            return _form(site, request, "/", "a token that was typed here could be read on its way", 403)
         data = b""
         async for chunk in request.stream():
             data += chunk
@@ -65,7 +67,10 @@ def _inside(to: str) -> str:
 
 
 def sign_out(asked: Asked) -> Response:
-    """Forget the browser."""
+    """End the browser's session, and let it forget."""
+    if asked.visit.key is not None and not asked.site.gate.open:
+        asked.site.gate.sign_out(asked.visit.key)
+        asked.did("signed out")
     answer = asked.back("/sign-in")
     answer.delete_cookie(cookie_name(asked.request), path="/")
     return answer
