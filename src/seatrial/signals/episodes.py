@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from seatrial.records import CorrectionFact, Episode, Signal, Trace
 from seatrial.signals import language
@@ -31,8 +32,13 @@ def starts_task(turn: Turn, kinds: frozenset[str], reading: language.Reading) ->
         return False
     if "agent-asks" in reading.contexts and not kinds & ACCEPTING:
         return False
-    cues = builtin().cue
-    return any(cues[c].id in _REQUESTS for c in reading.lead)
+    return not _requests().isdisjoint(reading.lead)
+
+
+@lru_cache(maxsize=1)
+def _requests() -> frozenset[int]:
+    """Where the lexicon lists the cues that ask for something."""
+    return frozenset(c for c, cue in enumerate(builtin().cue) if cue.id in _REQUESTS)
 
 
 def split(
