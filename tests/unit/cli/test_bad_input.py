@@ -164,14 +164,21 @@ def test_a_damaged_store_fails_verification(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("record", "megabytes"),
     [
-        '{"type": "user", "message": {"role": "user", "content": "BIG"}}',
-        session(n=1, sid="3" * 8 + "-3333-4333-8333-" + "3" * 12).splitlines()[0].replace("please do thing 0", "BIG"),
+        ('{"type": "user", "message": {"role": "user", "content": "BIG"}}', 100),
+        (
+            session(n=1, sid="3" * 8 + "-3333-4333-8333-" + "3" * 12)
+            .splitlines()[0]
+            .replace("please do thing 0", "BIG"),
+            20,
+        ),
     ],
     ids=["without-ids", "of-another-session"],
 )
-def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, record: str) -> None:
+def test_a_line_of_up_to_100_megabytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str, record: str, megabytes: int
+) -> None:
     """It is read like any other turn, and kept whole."""
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / "a.jsonl"
@@ -179,7 +186,7 @@ def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with path.open("w") as file:
         file.write(session())
         file.write(before)
-        for _ in range(100):
+        for _ in range(megabytes):
             file.write("x " * 500_000)
         file.write(after + "\n")
     status, result, _ = ingest(capsys, path, store)
@@ -188,7 +195,7 @@ def test_a_line_of_100_megabytes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert report["kept_bytes"] + report["skipped_bytes"] == report["n_bytes"] == path.stat().st_size
     assert (result["steps"], result["skipped"], report["skipped_bytes"]) == (5, [], 0)
     steps = Store.open(store).table("steps").collect()
-    assert steps["chars"].max() == len("x ") * 50_000_000 - 1, "the last space is no text"
+    assert steps["chars"].max() == megabytes * 1_000_000 - 1, "the last space is no text"
 
 
 @pytest.mark.parametrize("tokens", ["1" + "0" * 30, str(2**63 - 1), "-5", "1e999", "NaN", "-Infinity"])
@@ -205,7 +212,7 @@ def test_numbers_beyond_all_measure(
     (folder / "b.jsonl").write_text(session(model="model-b", sid=other))
     status, result, _ = ingest(capsys, folder, store)
     assert (status, result["sessions"], result["skipped"]) == (0, 2, [])
-    assert call(capsys, "rank", "--store", store)[0] in (0, 3)
+    assert call(capsys, "rank", "--store", store, "--draws", "999", "--workers", "1")[0] in (0, 3)
     assert call(capsys, "sessions", "list", "--store", store, "--json")[0] == 0
     assert call(capsys, "verify", "--store", store)[0] == 0
     if tokens.isdigit():

