@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +13,9 @@ import polars as pl
 from seatrial.canon import canonical
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.records.tables import LABELS
+from seatrial.report.words import plain_name
 from seatrial.server import stored
+from seatrial.server.based import Overtaken, stamp
 from seatrial.stats import cohen_kappa
 from seatrial.stats.agreement import Coefficient
 from seatrial.store import Permission, ResultHead, Store
@@ -81,10 +83,10 @@ def queues(store: Store) -> list[ResultHead]:
 
 
 def queue(store: Store, ident: str, may: Permission) -> Queue:
-    """A queue, with the items whose sessions `may` be shown; the newest for an id that is not known.
+    """A queue, with the items whose sessions `may` be shown; the newest where none is named.
 
     Raises:
-        InputError: there is none at all.
+        InputError: there is none at all, or none of that id.
     """
     head = stored.choose(queues(store), ident)
     if head is None:
@@ -109,16 +111,27 @@ def check(unit: Unit, labels: Sequence[str]) -> None:
     """
     known = {label for label, _ in KEYS[unit].values()}
     if not labels or set(labels) - known:
-        raise UsageError("choose a label", hint=", ".join(sorted(known)))
+        raise UsageError("choose a label, or skip this item", hint=_plainly(known))
     if len(set(labels)) > 1 and (unit != "turn" or "other" in labels):
-        raise UsageError("these labels exclude each other", hint=", ".join(labels))
+        raise UsageError("these labels exclude each other", hint=_plainly(labels))
 
 
-def save(store: Store, item: Item, annotator: str, labels: Sequence[str] | None) -> None:
-    """Keep what an annotator said of an item, in the place of what they said before. None: skipped.
+def _plainly(labels: Iterable[str]) -> str:
+    return ", ".join(plain_name(label).lower() for label in sorted(labels))
+
+
+def said(row: Mapping[str, Any] | None) -> str:
+    """A stamp of an answer that is stored; "" for none."""
+    return "" if row is None else stamp([row["labels"], row["time"]])
+
+
+def save(store: Store, item: Item, annotator: str, labels: Sequence[str] | None, was: str = "") -> None:
+    """Keep what an annotator said of an item, in the place of what they said before. None: skipped. `was` is the
+    stamp (`said`) of the answer that they had before them; saying the same twice is fine.
 
     Raises:
         InputError: its session is gone.
+        Overtaken: another answer of theirs has been stored meanwhile.
         UsageError: the labels do not fit.
     """
     if labels is not None:
@@ -144,7 +157,13 @@ def save(store: Store, item: Item, annotator: str, labels: Sequence[str] | None)
         if item.session not in store.blobs_of([item.session]):
             raise InputError("the session of this item is not in the store any more")
         there = store.table(LABELS.name, ordered=False).filter(pl.col("session") == item.session).collect()
-        others = there.filter(~((pl.col("item") == item.id) & (pl.col("annotator") == annotator)))
+        same = (pl.col("item") == item.id) & (pl.col("annotator") == annotator)
+        others = there.filter(~same)
+        for before in there.filter(same).iter_rows(named=True):
+            if said(before) != was and before["labels"] != row["labels"]:
+                given = "skipped" if before["labels"] is None else f"labelled {_plainly(before['labels'])}"
+                raise Overtaken(f"meanwhile this item was {given} as {annotator}",
+                                hint="to put your answer in the place of that one, save it again")  # fmt: skip
         mine = pl.DataFrame([row], schema=LABELS.schema(), orient="row")
         store.commit({LABELS.name: pl.concat([others.select(LABELS.names), mine])}, replace_sessions=[item.session])
 

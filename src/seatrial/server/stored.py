@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from seatrial.errors import UsageError
+from seatrial.errors import InputError, UsageError
 from seatrial.records import Estimate, Ranking
+from seatrial.report.text import clean, clip
 from seatrial.server import withheld
 from seatrial.store import Permission, ResultHead, Store, StoredResult
 
@@ -15,8 +16,19 @@ T = TypeVar("T")
 
 
 def choose(heads: list[ResultHead], wanted: str) -> ResultHead | None:
-    """The result that is asked for; the newest where none is, or there is no such one."""
-    return next((h for h in heads if h.id == wanted), heads[0] if heads else None)
+    """The result that is asked for, or the newest; None where there is none at all.
+
+    Raises:
+        InputError: the one that is asked for is not there.
+    """
+    if not wanted:
+        return heads[0] if heads else None
+    found = next((h for h in heads if h.id == wanted), None)
+    if found is None:
+        raise InputError(
+            f"there is no {clip(clean(wanted), 60)} here", hint="it may be gone: choose from the page itself"
+        )
+    return found
 
 
 def read(store: Store, ident: str, may: Permission) -> StoredResult:

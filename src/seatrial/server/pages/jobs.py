@@ -88,7 +88,7 @@ def audit(asked: Asked) -> Response:
 
 PAGES = (
     Page("/jobs", jobs),
-    Page("/jobs/start", start, "admin", ("POST",)),
-    Page("/jobs/cancel", cancel, "admin", ("POST",)),
+    Page("/jobs/start", start, "admin", ("POST",), form=jobs),
+    Page("/jobs/cancel", cancel, "admin", ("POST",), form=jobs),
     Page("/audit", audit, "admin"),
 )

@@ -36,7 +36,13 @@ def overview(asked: Asked) -> Response:
     every = labels.answers(asked.store).drop_nulls("labels")
     return asked.page(
         "label.html",
-        {"rows": rows, "total": every.height, "here": asked.who.name == HERE, "annotator": asked.text("annotator")},
+        {
+            "rows": rows,
+            "total": every.height,
+            "here": asked.who.name == HERE,
+            "annotator": asked.text("annotator"),
+            "lost": asked.lost("label"),
+        },
     )
 
 
@@ -60,22 +66,28 @@ def make(asked: Asked) -> Response:
 
 def item(asked: Asked) -> Response:
     """The next item that this annotator has not seen, or the one that is asked for."""
-    found = _queue(asked, asked.text("queue"))
-    who = annotator_of(asked, asked.text("annotator"))
+    return _item(asked, asked.text("queue"), asked.text("annotator"), asked.text("item"))
+
+
+def _item(asked: Asked, queue: str, annotator: str, wanted: str) -> Response:
+    found = _queue(asked, queue)
+    who = annotator_of(asked, annotator)
     given = labels.answers(asked.store, found.items)
     mine = given.filter(pl.col("annotator") == who)
     done = set(mine["item"].to_list())
     may = permission(asked.store, "label", asked.site.consent)
     open_ones = [i for i in found.items if may.allows(i.session)]
-    chosen = found.find(asked.text("item")) if asked.text("item") else None
+    chosen = found.find(wanted) if wanted else None
+    if wanted and chosen is None:
+        raise InputError("there is no such item in this queue", hint="it may be gone: go on with the queue")
     if chosen is not None and not may.allows(chosen.session):
         raise InputError("this item may not be labelled any more")
     chosen = chosen or next((i for i in open_ones if i.id not in done), None)
     if chosen is None:
         return asked.page("label_done.html", {"queue": found, "annotator": who, "n": len(done)})
     asked.site.saw(asked, chosen.session)
-    before = mine.filter(pl.col("item") == chosen.id)["labels"].to_list()
-    last = [i for i in mine.sort("time")["item"].to_list() if i != chosen.id]
+    stored = next(mine.filter(pl.col("item") == chosen.id).iter_rows(named=True), None)
+    kept = [] if stored is None else stored["labels"] or []
     return asked.page(
         "label_item.html",
         {
@@ -86,10 +98,25 @@ def item(asked: Asked) -> Response:
             "question": labels.QUESTIONS[found.unit],
             "done": len(done),
             "total": len(open_ones),
-            "chosen": (before[0] or []) if before else [],
-            "last": last[-1] if last else None,
+            "chosen": kept if asked.refused is None else asked.lists.get("label", []),
+            "was": labels.said(stored),
+            "last": _before(mine, chosen.id, {i.id for i in open_ones}),
+            "lost": [] if queue else asked.lost("label"),
         },
     )
+
+
+def _before(mine: pl.DataFrame, item: str, may: set[str]) -> str | None:
+    """The item that an annotator answered before this one: the last of all where this one has no answer yet."""
+    order = [i for i in mine.sort("time", "item")["item"].to_list() if i in may]
+    at = order.index(item) if item in order else len(order)
+    return order[at - 1] if at else None
+
+
+def again(asked: Asked) -> Response:
+    """An item whose answer is refused, with what was chosen."""
+    form = asked.form
+    return _item(asked, form.get("queue", ""), form.get("annotator", ""), form.get("item", ""))
 
 
 def answer(asked: Asked) -> Response:
@@ -103,7 +130,7 @@ def answer(asked: Asked) -> Response:
         raise InputError("this item may not be labelled any more")
     who = annotator_of(asked, form.get("annotator", ""))
     given = None if form.get("skip") else asked.lists.get("label", [])
-    labels.save(asked.store, chosen, who, given)
+    labels.save(asked.store, chosen, who, given, form.get("was", ""))
     asked.did("skipped" if given is None else "labelled", session=chosen.session)
     return RedirectResponse(link("/label/item", {"queue": found.head.id, "annotator": who}), 303)
 
@@ -136,9 +163,9 @@ def download(asked: Asked) -> Response:
 
 PAGES = (
     Page("/label", overview, "labeller"),
-    Page("/label/make", make, "labeller", ("POST",)),
+    Page("/label/make", make, "labeller", ("POST",), form=overview),
     Page("/label/item", item, "labeller"),
-    Page("/label/answer", answer, "labeller", ("POST",)),
+    Page("/label/answer", answer, "labeller", ("POST",), form=again),
     Page("/label/agreement", agreement, "labeller"),
     Page("/label/answers", download, "labeller"),
 )

@@ -74,7 +74,9 @@ def _page(place: Place) -> Handler:
         heads = of_kinds(asked, place.kinds)
         head = stored.choose(heads, asked.text("result"))
         if head is None:
-            return asked.page("results.html", {"place": place, "heads": heads, "head": None})
+            return asked.page(
+                "results.html", {"place": place, "heads": heads, "head": None, "lost": asked.lost(*place.kinds)}
+            )
         result = asked.result(head.id)
         more: tuple[Section, ...] = ()
         if place.path == "/drift":
@@ -88,6 +90,7 @@ def _page(place: Place) -> Handler:
                 "head": head,
                 "parts": (*shown.sections(result), *more),
                 "warnings": _warnings(result.envelope),
+                "lost": asked.lost(*place.kinds),
                 "data_version": head.data_version or "",
             },
         )

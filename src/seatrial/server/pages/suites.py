@@ -6,6 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from seatrial.errors import InputError, UsageError
+from seatrial.report.text import clean, clip
 from seatrial.server import runs as stored_runs
 from seatrial.server.pages.results import of_kinds
 from seatrial.server.site import Asked, Page
@@ -28,6 +29,9 @@ def suites(asked: Asked) -> Response:
     """Every run, some of them side by side, and what was decided about them."""
     every = stored_runs.runs(asked.store)
     wanted = asked.request.query_params.getlist("run")[:MOST]
+    unknown = [run for run in wanted if run not in {r.run for r in every}]
+    if unknown:
+        raise InputError(f"there is no run {clip(clean(unknown[0]), 60)} here", hint="choose from the page itself")
     chosen = [r for r in every if r.run in wanted] or every[:2]
     parts = [s for s in (stored_runs.curves(chosen), stored_runs.metrics(asked.store, chosen)) if s is not None]
     lines = []
@@ -36,13 +40,31 @@ def suites(asked: Asked) -> Response:
         verdict = str(held.get("verdict", "")) if isinstance(held, dict) else ""
         lines.append(GateLine(id=head.id, kind=head.kind, name=head.name, time=head.time, verdict=verdict))
     return asked.page(
-        "suites.html", {"runs": every, "chosen": [r.run for r in chosen], "parts": parts, "lines": lines, "most": MOST}
+        "suites.html",
+        {
+            "runs": every,
+            "chosen": [r.run for r in chosen],
+            "parts": parts,
+            "lines": lines,
+            "most": MOST,
+            "lost": asked.lost("gate", "diff"),
+        },
     )
 
 
 def run(asked: Asked) -> Response:
     """One run: its tasks and attempts."""
-    wanted = asked.text("run")
+    return _run(asked, asked.text("run"))
+
+
+def again(asked: Asked) -> Response:
+    """The page on which a refused comparison was asked for."""
+    if asked.refused is not None and len(stored_runs.runs(asked.store)) < 2:
+        raise asked.refused  # the page has no such form
+    return _run(asked, asked.form.get("candidate", "")) if asked.form.get("task") else suites(asked)
+
+
+def _run(asked: Asked, wanted: str) -> Response:
     found = next((r for r in stored_runs.runs(asked.store) if r.run == wanted), None)
     if found is None:
         raise InputError("there is no such run here", hint="choose one of the list")
@@ -79,5 +101,5 @@ def compare(asked: Asked) -> Response:
 PAGES = (
     Page("/suites", suites),
     Page("/suites/run", run),
-    Page("/suites/compare", compare, "admin", ("POST",)),
+    Page("/suites/compare", compare, "admin", ("POST",), form=again),
 )
