@@ -269,12 +269,17 @@ def test_redaction_is_only_on_request(tmp_path: Path) -> None:
         assert ("ana@example.com" in said) is not redact
 
 
-def test_the_runner_costs_less_than_five_milliseconds_an_attempt(tmp_path: Path) -> None:
-    """The whole cost of an attempt whose agent and world cost next to nothing: threads, trace, grading, disk."""
+@pytest.mark.parametrize("limit", [0.020, pytest.param(0.005, marks=pytest.mark.full)])
+def test_the_runner_costs_few_milliseconds_an_attempt(tmp_path: Path, limit: float) -> None:
+    """The whole cost of an attempt whose agent and world cost next to nothing: threads, trace, grading, disk.
+
+    On a machine that does other things at the same time even processor time grows several times over, so normal runs
+    see only a cost that is out of all proportion; the promise itself is for a machine that is left alone.
+    """
     tasks = suite(20)
     run_suite(suite(2), agent=Adder(), store=tmp_path / "warm", options=RunOptions(k=1))
     best = min(_per_attempt(tasks, tmp_path / str(i)) for i in range(3))
-    assert best < 0.005, f"{best * 1000:.2f} ms"
+    assert best < limit, f"{best * 1000:.2f} ms"
 
 
 def _per_attempt(tasks: Suite, store: Path) -> float:

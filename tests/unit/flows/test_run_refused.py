@@ -96,7 +96,7 @@ def test_a_server_that_is_asked_again_until_the_time_limit_is_infrastructure(bus
             made = run_suite(
                 Suite("s", SUITE.tasks[:1]),
                 agent=f"chat:m@{url}",
-                options=RunOptions(k=1, retries=0, limits=Limits(seconds=0.3)),
+                options=RunOptions(k=1, retries=0, limits=Limits(seconds=1.0)),
             )
             task = made.result.tasks[0]
             assert task.statuses == {"error_infra": 1}
