@@ -23,28 +23,31 @@ designs = importlib.util.module_from_spec(_SPEC)
 sys.modules["coverage_designs"] = designs
 _SPEC.loader.exec_module(designs)
 
-REPLICATES = 200
+REPLICATES = 120
+"""With these a design fails below 86.9% (Monte Carlo error 2.3 points), all of them together outside 94% to 97% (error
+about half a point, and the draws are the same in every run); with --full each is held to 89.7% by 400."""
 GRID = {d.name: d for d in designs.grid()}
 FAST = [name for name, d in GRID.items() if d.estimator == "post-stratified"]
-_FOUND: dict[str, object] = {}
+_FOUND: dict[tuple[str, int], object] = {}
 
 
-def _measured(name: str):
-    if name not in _FOUND:
-        _FOUND[name] = designs.measure(GRID[name], REPLICATES, seed=20261)
-    return _FOUND[name]
+def _measured(name: str, replicates: int = REPLICATES):
+    if (name, replicates) not in _FOUND:
+        _FOUND[name, replicates] = designs.measure(GRID[name], replicates, seed=20261)
+    return _FOUND[name, replicates]
 
 
 def _slack(p: float, n: int) -> float:
     return 2.6 * math.sqrt(p * (1 - p) / n)
 
 
+@pytest.mark.parametrize("replicates", [REPLICATES, pytest.param(400, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", FAST)
-def test_each_design_covers(name: str) -> None:
-    m = _measured(name)
+def test_each_design_covers(name: str, replicates: int) -> None:
+    m = _measured(name, replicates)
     kept = m.replicates - m.refused
     assert m.silent == 0
-    assert kept >= 100
+    assert kept >= replicates / 2
     assert 0.93 - _slack(0.93, kept) <= m.cover <= 0.98 + _slack(0.98, kept), m
 
 
