@@ -42,6 +42,23 @@ _DIMENSIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "corrective_responsiveness": ("Quick to take a correction", ("correction",)),
 }
 
+WORSE: dict[str, str] = {
+    "confirmed_success": "people confirmed its work less often",
+    "praise_over_complaint": "praise outweighed complaints less often",
+    "steerability": "it took corrections less often",
+    "command_recovery": "it put failed commands right less often",
+    "no_tool_hallucination": "it invented tools more often",
+    "any_complaint": "more of its sessions hold a complaint",
+    "any_correction": "more of its sessions hold a correction",
+    "any_execution_error": "more of its sessions hold a failed command",
+    "any_praise": "fewer of its sessions hold praise",
+    "any_confirmation": "fewer of its sessions hold a confirmation",
+    "command_reliability": "fewer of its commands succeed",
+    "positivity": "fewer of people's judging words are kind",
+    "corrective_responsiveness": "it is slower to take a correction",
+}
+"""What it means that a measure speaks against a model."""
+
 TABLES = (OUTCOMES_TABLE.name, SIGNALS.name, CALLS.name)
 """What `behind` reads."""
 

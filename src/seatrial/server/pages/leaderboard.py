@@ -12,6 +12,7 @@ from seatrial.errors import InputError
 from seatrial.records import ModelRow, Ranking
 from seatrial.report import chapters, words
 from seatrial.report.chapters import answer
+from seatrial.report.text import clean, clip
 from seatrial.server import movers, rendering, stored
 from seatrial.server.site import Asked, Page
 from seatrial.store import ResultHead
@@ -27,6 +28,12 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     against: list[movers.Mover]
     sentence: movers.Sentence | None
     apart: bool
+    lost: list[str] = []
+
+    @property
+    def because(self) -> list[movers.Mover]:
+        """What one sentence tells: the clear reasons, two at most; the largest where none is clear."""
+        return [m for m in self.against if m.clear][:2] or self.against[:1]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +55,8 @@ def chosen(asked: Asked) -> Chosen | None:
     whole = stored.ranking(asked.result(head.id))
     parts = whole.by.get("task_type", {})
     wanted = asked.text("type")
+    if wanted and wanted not in parts:
+        raise InputError(f"this ranking has no tasks of the kind {clip(clean(wanted), 60)}", hint="choose on its page")
     return Chosen(
         head=head,
         whole=whole,
@@ -83,7 +92,12 @@ def leaderboard(asked: Asked) -> Response:
     found = chosen(asked)
     if found is None:
         return asked.page(
-            "empty_leaderboard.html", {"sessions": snapshot.frame.height, "data_version": snapshot.data_version}
+            "empty_leaderboard.html",
+            {
+                "sessions": snapshot.frame.height,
+                "data_version": snapshot.data_version,
+                "lost": asked.lost("rank"),
+            },
         )
     ranking = found.part
     rows = answer.ordered(ranking)
@@ -101,6 +115,9 @@ def leaderboard(asked: Asked) -> Response:
             "ranking": ranking,
             "rows": rows,
             "pairs": pairs,
+            "lost": [*asked.lost("rank"), *dict.fromkeys(text for p in pairs for text in p.lost)],
+            "worse": movers.WORSE,
+            "by_outcome": ranking.outcome not in ("signals", "signals_mean", "score"),
             "sentences": answer.summary(ranking),
             "notes": answer.reasons(ranking, rows),
             "drawn": drawn,
@@ -118,17 +135,18 @@ def leaderboard(asked: Asked) -> Response:
 
 def _pair(asked: Asked, found: Chosen, above: ModelRow, below: ModelRow) -> Pair:
     against = movers.against(movers.movers(below, above))
-    sentence = None
+    sentence, lost = None, list[str]()
     if against:
         for mover in against:
             seen = _behind(asked, found, below.model, mover.key)
             if seen.sentences:
-                sentence = _told(asked, found, below.model, mover.key, seen.sentences[:1])[0]
+                told = _told(asked, found, below.model, mover.key, seen.sentences[:1])
+                sentence, lost = told.sentences[0], told.lost
                 break
     apart = above.rank is not None and below.rank is not None and above.rank.high < below.rank.low
     if sentence is not None:
         asked.site.saw(asked, sentence.session)
-    return Pair(above=above, below=below, against=against, sentence=sentence, apart=apart)
+    return Pair(above=above, below=below, against=against, sentence=sentence, apart=apart, lost=lost)
 
 
 def _behind(asked: Asked, found: Chosen, model: str, key: str) -> movers.Behind:
@@ -140,14 +158,14 @@ def _behind(asked: Asked, found: Chosen, model: str, key: str) -> movers.Behind:
     )
 
 
-def _told(asked: Asked, found: Chosen, model: str, key: str, sentences: list[movers.Sentence]) -> list[movers.Sentence]:
+def _told(asked: Asked, found: Chosen, model: str, key: str, sentences: list[movers.Sentence]) -> movers.Context:
     store = asked.store
     return asked.site.index.derived(
         ("told", found.head.id, model, key, found.task_type, len(sentences)),
         movers.TABLES,
         lambda snapshot: movers.in_context(store, sentences),
         lambda context: context.whole,
-    ).sentences
+    )
 
 
 def why(asked: Asked) -> Response:
@@ -166,7 +184,8 @@ def why(asked: Asked) -> Response:
     key = key or (measured[0].key if measured else "any_complaint")
     snapshot = asked.site.index.current()
     seen = _behind(asked, found, model, key)
-    sentences = _told(asked, found, model, key, seen.sentences)
+    told = _told(asked, found, model, key, seen.sentences)
+    sentences = told.sentences
     for session in dict.fromkeys(s.session for s in sentences):
         asked.site.saw(asked, session)
     return asked.page(
@@ -181,6 +200,7 @@ def why(asked: Asked) -> Response:
             "mover": next((m for m in measured if m.key == key), None),
             "seen": seen,
             "sentences": sentences,
+            "lost": [*asked.lost("rank"), *told.lost],
             "unit": words.outcome_unit(found.part),
             "outcome": words.signal_name(found.part.outcome),
             "baseline": words.baseline(found.part),
