@@ -9,6 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from seatrial.errors import InputError, StoreError
+from seatrial.server import drafted
 from seatrial.server.index import FACETS, ORDERS, SIGNS, Order, Query, Snapshot
 from seatrial.server.rendering import prose
 from seatrial.server.site import Asked, Page
@@ -49,13 +50,14 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
     """What a look into the texts found: `read` of the `of` sessions, from the one at `begun` on; `after` is where to
-    go on, None at the end."""
+    go on, None at the end. `lost` are the sessions among them whose stored steps are damaged."""
 
     hits: list[Hit]
     begun: int
     read: int
     of: int
     after: int | None
+    lost: list[str] = []
 
 
 def query_of(asked: Asked) -> Query:
@@ -127,13 +129,16 @@ def search(store: Store, snapshot: Snapshot, query: Query, text: str, after: int
     wanted = text.casefold()
     until = time.monotonic() + _SEARCH_S
     hits: list[Hit] = []
+    lost: list[str] = []
     begun = at = min(after, len(places))
     size = _SEARCH_LEAST
     while at < len(places) and len(hits) < _SEARCH_HITS and (at == begun or time.monotonic() < until):
         some = places.slice(at, size)
         read = 0
         for session, blob in snapshot.blobs(some):
-            hits += _hits_now(store, session, blob, wanted)
+            there = _hits_now(store, session, blob, wanted)
+            hits += there or []
+            lost += [session] if there is None else []
             read += 1
             if len(hits) >= _SEARCH_HITS or (read >= _SEARCH_LEAST and time.monotonic() >= until):
                 break
@@ -141,18 +146,25 @@ def search(store: Store, snapshot: Snapshot, query: Query, text: str, after: int
             read = len(some)
         at += read
         size = min(2 * size, _SEARCH_MOST)
-    return Searched(hits=hits, begun=begun, read=at - begun, of=len(places), after=at if at < len(places) else None)
+    rest = at if at < len(places) else None
+    return Searched(hits=hits, begun=begun, read=at - begun, of=len(places), after=rest, lost=lost)
 
 
-def _hits_now(store: Store, session: str, blob: str, wanted: str) -> list[Hit]:
-    """Hits in a session whose trace may have been replaced, or erased, since the snapshot was made."""
+def _hits_now(store: Store, session: str, blob: str, wanted: str) -> list[Hit] | None:
+    """Hits in a session whose trace may have been replaced, or erased, since the snapshot was made; None for one that
+    is damaged."""
     try:
         return _hits(store, session, blob, wanted)
     except StoreError:
         now = store.blobs_of([session]).get(session)
+        if not now:
+            return []
         if now == blob:
-            raise
-        return _hits(store, session, now, wanted) if now else []
+            return None
+        try:
+            return _hits(store, session, now, wanted)
+        except StoreError:
+            return None
 
 
 def _hits(store: Store, session: str, blob: str, wanted: str, most: int = 3) -> list[Hit]:
@@ -214,6 +226,7 @@ def session(asked: Asked) -> Response:
             "piece": PIECE,
             "overview": shown.overview(),
             "children": snapshot.below(ident),
+            "made": drafted.read(asked.site.suite, snapshot.may).of(ident) if asked.who.may("labeller") else None,
             "extracted": bool(shown.signals) or (row is not None and bool(row["extracted"])),
             "data_version": snapshot.data_version,
         },
