@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 BATCH = 128
 """Sessions per unit of work: small enough to bound memory, large enough to amortise what a unit costs."""
 
-MANY = 100_000
-"""Sessions from which every worker reads human turns by compiled loops at once: to load them takes it a second."""
+MANY = 10_000
+"""Sessions from which every worker reads human turns by compiled loops at once: for so many it loads them anyway."""
 
 COMMIT_EVERY = 64
 """Batches per commit: what a stopped run may have to do again, and what is held in memory at most."""
