@@ -43,7 +43,7 @@ def read(trace: Trace) -> Conversation:
     """Human turns in order. Copied steps give context only; a sub-agent's prompts come from no human."""
     turns: list[Turn] = []
     agent: Step | None = None
-    before = ""
+    words = ""
     worked = interrupted = refused = False
     in_block = False
     blocks = 0
@@ -54,8 +54,9 @@ def read(trace: Trace) -> Conversation:
             agent = step
             agent_steps.append(step.index)
             if step.text:
-                before = step.text[-_BEFORE:]
-            worked = worked or _work(step)
+                words = step.text
+            if not worked:
+                worked = _work(step)
             if not in_block and not step.copied:
                 blocks += 1
                 in_block = True
@@ -68,7 +69,7 @@ def read(trace: Trace) -> Conversation:
         elif kind in ("human", "simulated_user"):
             in_block = False
             if not step.copied and trace.parent is None:
-                turns.append(Turn(step, agent, before, worked, interrupted, refused, blocks))
+                turns.append(Turn(step, agent, words[-_BEFORE:], worked, interrupted, refused, blocks))
             interrupted = refused = False
     return Conversation(tuple(turns), blocks, tuple(agent_steps))
 
