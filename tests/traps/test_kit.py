@@ -109,8 +109,9 @@ def test_a_naive_reader_is_scored(tmp_path: Path) -> None:
 )
 def test_an_adapter_that_breaks_has_failed(tmp_path: Path, code: str, why: str) -> None:
     (verdict,) = readers.score(
-        adapter=adapter(tmp_path, code), format="claude-code", trap="last-human-turn", timeout=0.5
-    )
+        adapter=adapter(tmp_path, code), format="claude-code", trap="last-human-turn",
+        timeout=0.5 if "sleep" in code else 60.0,
+    )  # fmt: skip
     assert verdict.verdict == "failed"
     assert why in verdict.why
 
