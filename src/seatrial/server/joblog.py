@@ -62,7 +62,7 @@ class JobLog:
             return []
         last: dict[str, Record] = {}
         for line in lines:
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
                 record = msgspec.json.decode(line, type=Record)
                 last[record.id] = record
         found = []

@@ -236,7 +236,7 @@ class Jobs:
     def _heard(self, job: Job, line: str) -> None:
         try:
             step = msgspec.json.decode(line, type=Step)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             step = None
         with self._guard:
             if step is not None:

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from seatrial._version import __version__
 from seatrial.errors import InputError, SeatrialError, StoreError, UsageError
-from seatrial.server import assets, rendering, stored
+from seatrial.server import assets, named, rendering, stored
 from seatrial.server.access import Role, Who
 from seatrial.server.based import Overtaken
 from seatrial.server.body import Refused
@@ -33,6 +33,7 @@ from seatrial.store import Store, StoredResult
 
 MAX_FORM = 1024 * 1024
 _AGAIN_S = 600.0
+_MOST_SEEN = 10_000
 Kind = Literal["page", "api"]
 
 
@@ -62,13 +63,25 @@ class Asked:
         """The store that is shown."""
         return self.site.store
 
-    def result(self, ident: str) -> StoredResult:
-        """A stored result as it may be shown.
+    def result(self, ident: str, *, seen: bool = True) -> StoredResult:
+        """A stored result as it may be shown. The audit log has every session that it names first; `seen` False where
+        nothing of what it says of them is shown.
 
         Raises:
             InputError: there is none of that id, or it is about a session that may not be shown.
+            Refused: it is a queue of items to label: who is to label must not see what is hidden there.
         """
-        return stored.read(self.store, ident, self.site.index.current().may)
+        index = self.site.index
+        kept = stored.read(self.store, ident, index.current().may)
+        if not seen:
+            return kept
+        if kept.kind == "label" and not self.who.may("admin"):
+            raise Refused(403, f"a queue is shown item by item, or needs the role admin; yours is {self.who.role}")
+        self.site.saw(self, *index.derived(
+            ("named", ident, kept.time), named.TABLES,
+            lambda snapshot: named.sessions_in(self.store, snapshot, kept.envelope),
+        ))  # fmt: skip
+        return kept
 
     def lost(self, *kinds: str) -> list[str]:
         """Says which stored results of some kinds, or of any, cannot be read, for a page that has to pass over them."""
@@ -151,15 +164,17 @@ class Site:
         self._templates.globals.update(rendering.FUNCTIONS, asset=assets.address)
         self._templates.filters.update(rendering.FILTERS)
 
-    def saw(self, asked: Asked, session: str) -> None:
-        """Note in the audit log that a caller is shown a session, before it is shown; once in ten minutes."""
+    def saw(self, asked: Asked, *sessions: str) -> None:
+        """Note in the audit log that a caller is shown some sessions, before they are; each once in ten minutes."""
         now = time.monotonic()
-        key = (asked.who.name, session)
-        if now - self._seen.get(key, -_AGAIN_S) >= _AGAIN_S:
-            self.store.audit.note(asked.who.name, asked.who.role, "saw", session=session)
-            if len(self._seen) > 10_000:
-                self._seen.clear()
-            self._seen[key] = now
+        who = asked.who.name
+        new = [s for s in dict.fromkeys(sessions) if now - self._seen.get((who, s), -math.inf) >= _AGAIN_S]
+        if not new:
+            return
+        self.store.audit.saw(who, asked.who.role, new)
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+        self._seen.update(((who, s), now) for s in new)
 
     def page(self, asked: Asked | None, template: str, status: int, context: Mapping[str, Any]) -> Response:
         """Render a template."""
@@ -237,7 +252,7 @@ class Site:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         given: str | None = None
         try:
-            if kind == "application/json":
+            if kind == "application/json" and page.kind == "api":
                 body = msgspec.json.decode(data or b"{}")
                 if not isinstance(body, dict):
                     raise UsageError("the body must be a JSON object")
@@ -249,6 +264,8 @@ class Site:
                 given = asked.form.get("form_token", "")
             else:
                 raise Refused(415, "send JSON" if page.kind == "api" else "send a form")
+        except RecursionError:
+            raise UsageError("the body cannot be read: it is nested too deeply") from None
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise UsageError(f"the body cannot be read: {error}") from error
         refused = self.gate.check_form(request, asked.visit, given)
@@ -309,6 +326,8 @@ def _answer(page: Page, asked: Asked) -> Response:
     """What a page answers; the page of a form that is refused says why, and keeps what was typed."""
     try:
         return page.handler(asked)
+    except RecursionError:
+        raise UsageError("what is stored here is nested too deeply to be shown") from None
     except SeatrialError as error:
         if isinstance(error, StoreError):
             sys.stderr.write(f"seatrial: {error.message}\n")

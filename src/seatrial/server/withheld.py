@@ -11,7 +11,8 @@ from seatrial.errors import InputError
 from seatrial.store import Permission, StoredResult
 
 _GONE = object()
-_BREAKS = re.compile(r"[\s,;:'\"()\[\]{}]+")
+BREAKS = re.compile(r"[\s,;:'\"()\[\]{}]+")
+"""What parts the words of a sentence that may name a session."""
 
 
 def without(result: StoredResult, may: Permission) -> StoredResult:
@@ -46,7 +47,7 @@ class _Kept:
 
     def names(self, text: object) -> bool:
         """Whether a text has the id of such a session among its words."""
-        return isinstance(text, str) and any(word.rstrip(".") in self._denied for word in _BREAKS.split(text))
+        return isinstance(text, str) and any(word.rstrip(".") in self._denied for word in BREAKS.split(text))
 
     def of(self, value: Any) -> Any:
         """What may be shown of a value; `_GONE` for an object that stands beside such an id."""

@@ -45,12 +45,24 @@ class Audit:
         Raises:
             OSError: it cannot be written; what it would have told must then not happen.
         """
-        entry = Entry(time=round(time.time(), 3), who=who, role=role, what=what, session=session, about=about)
-        line = canonical(entry) + b"\n"
+        self._add([Entry(time=round(time.time(), 3), who=who, role=role, what=what, session=session, about=about)])
+
+    def saw(self, who: str, role: str, sessions: Sequence[str]) -> None:
+        """Add an entry for each of some sessions that are about to be shown, in one append.
+
+        Raises:
+            OSError: they cannot be written; the sessions must then not be shown.
+        """
+        now = round(time.time(), 3)
+        self._add([Entry(time=now, who=who, role=role, what="saw", session=session) for session in sessions])
+
+    def _add(self, entries: Sequence[Entry]) -> None:
+        left = memoryview(b"".join(canonical(entry) + b"\n" for entry in entries))
         with self._guard:
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(fd, line)
+                while left:
+                    left = left[os.write(fd, left) :]
             finally:
                 os.close(fd)
 
@@ -70,7 +82,7 @@ class Audit:
                 break
             try:
                 out.append(msgspec.json.decode(line, type=Entry))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
         return out
 
@@ -86,7 +98,7 @@ class Audit:
             for line in lines:
                 try:
                     entry = msgspec.json.decode(line, type=Entry)
-                except msgspec.DecodeError:
+                except (msgspec.DecodeError, RecursionError):
                     struck += 1  # nobody can say what it names
                     continue
                 named = entry.session in gone

@@ -129,7 +129,7 @@ class Results:
             return msgspec.json.decode(path.read_bytes(), type=StoredResult)
         except FileNotFoundError:
             raise InputError(f"the store has no result {ident}", file=str(self._root)) from None
-        except (msgspec.DecodeError, OSError) as error:
+        except (msgspec.DecodeError, OSError, RecursionError) as error:
             raise StoreError(f"result {ident} cannot be read: {error}", file=str(path), hint="remove it") from error
 
     def problems(self) -> list[str]:
@@ -138,7 +138,7 @@ class Results:
         for path in self._files():
             try:
                 kept = msgspec.json.decode(path.read_bytes(), type=StoredResult)
-            except (msgspec.DecodeError, OSError) as error:
+            except (msgspec.DecodeError, OSError, RecursionError) as error:
                 wrong.append(f"result {path.stem}: {error}")
                 continue
             if not _ident(kept.kind, kept.name, kept.envelope) == kept.id == path.stem:
@@ -181,7 +181,7 @@ class Results:
             if there is not None and there[0] == stamp:
                 return there[1]
             whole = msgspec.json.decode(path.read_bytes(), type=_Whole)
-        except (msgspec.DecodeError, OSError):
+        except (msgspec.DecodeError, OSError, RecursionError):
             return None
         if whole.id != path.stem or _ID.fullmatch(whole.id) is None:
             return None

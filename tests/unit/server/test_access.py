@@ -230,7 +230,7 @@ def test_a_session_that_cannot_be_logged_is_not_shown(beyond: Open, monkeypatch:
     def full(*args: Any, **named: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("seatrial.store.audit.Audit.note", full)
+    monkeypatch.setattr("seatrial.store.audit.Audit._add", full)
     answer = beyond("viewer").get("/session?id=open-session")
     assert answer.status_code >= 500
     assert "hello" not in answer.text

@@ -90,6 +90,8 @@ def show(asked: Asked) -> Response:
 
 def _context(asked: Asked, task: Task) -> dict[str, Any]:
     session = task.extra.get("from_session")
+    if isinstance(session, str):
+        asked.site.saw(asked, session)
     return {
         "task": task,
         "parts": (growth.draft(task),),
@@ -182,7 +184,7 @@ def _run(asked: Asked, title: str, arguments: list[str], *, stored: bool = True)
         raise _refusal(ended.said, title)
     try:
         held = json.loads(ended.printed).get("result")
-    except ValueError:
+    except (ValueError, AttributeError, RecursionError):
         held = None
     return held if isinstance(held, dict) else {}
 
@@ -192,7 +194,7 @@ def _refusal(said: list[str], title: str) -> UsageError:
         try:
             error = json.loads(line)["error"]
             return UsageError(str(error["message"]), hint=error.get("hint"))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return UsageError(f"{title}: it failed", hint="the page of jobs shows what it said")
 

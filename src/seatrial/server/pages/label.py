@@ -136,16 +136,17 @@ def answer(asked: Asked) -> Response:
 
 
 def agreement(asked: Asked) -> Response:
-    """Who agrees with whom, and where they do not."""
+    """Who agrees with whom, and where they do not: what others said of an item is for those who have labelled it."""
     found = _queue(asked, asked.text("queue"))
     given = labels.answers(asked.store, found.items)
     pairs, differ = labels.agreements(found, given)
     may = permission(asked.store, "label", asked.site.consent)
     differ = [d for d in differ if may.allows(d.item.session)]
-    for one in differ[:100]:
-        asked.site.saw(asked, one.item.session)
+    seen = differ if asked.who.may("admin") else [d for d in differ if asked.who.name in d.said]
+    asked.site.saw(asked, *(one.item.session for one in seen[:100]))
     return asked.page(
-        "label_agreement.html", {"queue": found, "pairs": pairs, "differ": differ[:100], "n": len(differ)}
+        "label_agreement.html",
+        {"queue": found, "pairs": pairs, "differ": seen[:100], "n": len(differ), "unseen": len(differ) - len(seen)},
     )
 
 
@@ -154,7 +155,9 @@ def download(asked: Asked) -> Response:
     unit = asked.text("unit", "turn")
     given = labels.answers(asked.store).filter(pl.col("unit") == unit)
     may = permission(asked.store, "label", asked.site.consent)
-    kept = given.filter(~pl.col("session").is_in(pl.Series(list(may.denied), dtype=pl.String).implode()))
+    denied = [*may.denied, *asked.site.index.current().may.denied]
+    kept = given.filter(~pl.col("session").is_in(pl.Series(denied, dtype=pl.String).implode()))
+    asked.site.saw(asked, *kept.drop_nulls("labels")["session"].to_list())
     asked.did("took labels", about=unit[:20])
     answer = Response(labels.as_lines(kept), media_type="application/x-ndjson")
     answer.headers["content-disposition"] = 'attachment; filename="labels.jsonl"'
@@ -167,5 +170,5 @@ PAGES = (
     Page("/label/item", item, "labeller"),
     Page("/label/answer", answer, "labeller", ("POST",), form=again),
     Page("/label/agreement", agreement, "labeller"),
-    Page("/label/answers", download, "labeller"),
+    Page("/label/answers", download, "admin"),
 )

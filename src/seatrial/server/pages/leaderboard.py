@@ -52,7 +52,7 @@ def chosen(asked: Asked) -> Chosen | None:
     head = stored.choose(heads, asked.text("result"))
     if head is None:
         return None
-    whole = stored.ranking(asked.result(head.id))
+    whole = stored.ranking(asked.result(head.id, seen=False))  # its sections quote no session
     parts = whole.by.get("task_type", {})
     wanted = asked.text("type")
     if wanted and wanted not in parts:
@@ -186,8 +186,7 @@ def why(asked: Asked) -> Response:
     seen = _behind(asked, found, model, key)
     told = _told(asked, found, model, key, seen.sentences)
     sentences = told.sentences
-    for session in dict.fromkeys(s.session for s in sentences):
-        asked.site.saw(asked, session)
+    asked.site.saw(asked, *(s.session for s in sentences))
     return asked.page(
         "why.html",
         {

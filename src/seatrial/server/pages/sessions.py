@@ -117,8 +117,7 @@ def further(asked: Asked) -> Response:
 
 def _searched(asked: Asked, snapshot: Snapshot, query: Query, text: str) -> Searched:
     found = search(asked.store, snapshot, query, text, asked.number("after", 0))
-    for session in dict.fromkeys(h.session for h in found.hits):
-        asked.site.saw(asked, session)
+    asked.site.saw(asked, *(h.session for h in found.hits))
     return found
 
 

@@ -70,8 +70,10 @@ def _run(asked: Asked, wanted: str) -> Response:
         raise InputError("there is no such run here", hint="choose one of the list")
     may = asked.site.index.current().may
     parts = [s for s in (stored_runs.curves([found]), stored_runs.metrics(asked.store, [found])) if s is not None]
+    tasks = stored_runs.tasks_of(asked.store, found.run, may)
+    asked.site.saw(asked, *(a.session for t in tasks for a in t.attempts if a.seen and a.reason))  # a reason quotes
     return asked.page(
-        "run.html", {"run": found, "tasks": stored_runs.tasks_of(asked.store, found.run, may), "parts": parts,
+        "run.html", {"run": found, "tasks": tasks, "parts": parts,
         "others": [r for r in stored_runs.runs(asked.store) if r.run != found.run and r.suite == found.suite],
     })  # fmt: skip
 

@@ -99,8 +99,7 @@ def triage(asked: Asked) -> Response:
     counts = part.counts
     suite = written(asked)
     quotes = {s.session: s for s in part.context.sentences}
-    for session in quotes:
-        asked.site.saw(asked, session)
+    asked.site.saw(asked, *quotes, *(d.session for d in suite.drafts if d.task is not None and d.session is not None))
     return asked.page(
         "triage.html",
         {
