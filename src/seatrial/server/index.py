@@ -19,8 +19,8 @@ import polars as pl
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError, SeatrialError
-from seatrial.records.tables import ATTEMPTS, CONSENTS, OUTCOMES_TABLE, SESSIONS, SIGNALS
-from seatrial.server import columns
+from seatrial.records.tables import ATTEMPTS, SESSIONS, SIGNALS
+from seatrial.server import columns, state
 from seatrial.store import Permission, Store, consents, permission
 
 T = TypeVar("T")
@@ -106,6 +106,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The store at one moment. `frame` holds only sessions that may be shown; `stale` while a newer one is built;
     `extracted`: signals have been looked for in any session.
 
+    `data_version` is the newest that has the same sessions; `sessions` names them and what pages list of them: it stays
+    while only labels and decisions are committed.
+
     `orders`, `found`, `tallies`, `rows`, `labels` and `subagents` remember the rows in an order, where the last few
     words stand, what the last few queries found, the last few sessions that were asked for, the values of categories,
     and the rows with a parent.
@@ -116,6 +119,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     may: Permission
     withheld: int
     built_s: float
+    sessions: str = ""
     extracted: bool = False
     stale: bool = False
     orders: dict[Order, pl.Series] = {}
@@ -261,16 +265,19 @@ class Index:
         kept = self._kept
         if kept is not None and time.monotonic() - self._checked < _STATE_S:
             return kept[1]
-        state = self._state()
+        head = self._store.versions.head()
+        now = state.watched(head)
         self._checked = time.monotonic()
-        if kept is not None and kept[0] == state:
+        if kept is not None and kept[0] == now:
+            if kept[1].data_version != head.stamp:
+                self._kept = kept = (now, msgspec.structs.replace(kept[1], data_version=head.stamp))
             return kept[1]
         if kept is not None and kept[1].frame.height > LARGE:
             threading.Thread(target=self._rebuild, name="index", daemon=True).start()
             return msgspec.structs.replace(kept[1], stale=True)
         with self._building:
-            if self._kept is None or self._kept[0] != state:
-                self._keep(state)
+            if self._kept is None or self._kept[0] != now:
+                self._keep(now)
         assert self._kept is not None
         return self._kept[1]
 
@@ -287,10 +294,10 @@ class Index:
         """
         snapshot = self.current()
         head = self._store.versions.head()
-        state = (snapshot.data_version, *(head.tables.get(table) for table in tables), head.erased)
+        now = (snapshot.sessions, *(head.tables.get(table) for table in tables), head.erased)
         with self._guard:
             kept = self._derived.get(name)
-            if kept is not None and kept[0] == state:
+            if kept is not None and kept[0] == now:
                 self._derived.move_to_end(name)
                 made: T = kept[1]
                 return made
@@ -298,7 +305,7 @@ class Index:
         if not keep(made):
             return made
         with self._guard:
-            self._derived[name] = (state, made)
+            self._derived[name] = (now, made)
             self._derived.move_to_end(name)
             while len(self._derived) > _MOST_DERIVED:
                 self._derived.popitem(last=False)
@@ -324,21 +331,16 @@ class Index:
         if not known or not _may(self._store, self._consent).allows(session):
             raise InputError("there is no such session here, or it may not be shown")
 
-    def _state(self) -> tuple[object, ...]:
-        head = self._store.versions.head()
-        watched = (SESSIONS.name, OUTCOMES_TABLE.name, CONSENTS.name)
-        return (*(head.tables.get(name) for name in watched), head.erased)
-
-    def _keep(self, state: tuple[object, ...]) -> None:
+    def _keep(self, now: tuple[object, ...]) -> None:
         snapshot = build(self._store, self._consent)
         with self._guard:
-            self._kept = (state, snapshot)
+            self._kept = (now, snapshot)
 
     def _rebuild(self) -> None:
         if not self._building.acquire(blocking=False):
             return
         try:
-            self._keep(self._state())
+            self._keep(state.watched(self._store.versions.head()))
         except SeatrialError:
             return  # the next request meets it and tells it
         finally:
@@ -348,7 +350,8 @@ class Index:
 def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
     """Read a snapshot from the store."""
     began = time.monotonic()
-    version = store.data_version
+    head = store.versions.head()
+    version = head.stamp
     may = _may(store, consent)
     frame = columns.read(store, version)
     all_of_them, extracted = frame.height, bool(frame["extracted"].any())
@@ -360,6 +363,7 @@ def build(store: Store, consent: Literal["assume", "require"]) -> Snapshot:
         may=may,
         withheld=all_of_them - frame.height,
         built_s=time.monotonic() - began,
+        sessions=state.sessions(head),
         extracted=extracted,
         orders={},
         found={},

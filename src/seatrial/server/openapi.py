@@ -45,8 +45,10 @@ def _paths() -> dict[str, Any]:
     start = _object({"what": {"enum": ["rank", "signals", "drift", "verify"]}, "outcome": {"type": "string"}}, ["what"])
     return {
         "/api/openapi.json": {"get": _get("openapi", "This document", _ANY_OBJECT)},
-        "/api/version": {"get": _get("version", "Which state of the store is shown; answers 304 to its ETag",
-                                     _object({"data_version": {"type": "string"}}, ["data_version"]))},
+        "/api/version": {"get": _get("version", "Which state of the store is shown; answers 304 to its ETag. What "
+                                     "`sessions` says stays while only labels and decisions are added",
+                                     _object({"data_version": {"type": "string"}, "sessions": {"type": "string"}},
+                                             ["data_version", "sessions"]))},
         "/api/sessions": {"get": _get("sessions", "Sessions that fit, and the counts of each facet",
                                       _ref("Sessions"), _query())},
         "/api/session": {"get": _get("session", "A session without its steps, with its signals",

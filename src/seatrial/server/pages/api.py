@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError, UsageError
+from seatrial.server import state
 from seatrial.server.index import FACETS, ORDERS, SIGNS
 from seatrial.server.jobs import Job
 from seatrial.server.openapi import document
@@ -87,11 +88,11 @@ def openapi(asked: Asked) -> Response:
 
 def version(asked: Asked) -> Response:
     """Which state of the store is shown; cheap to ask often, with its tag."""
-    now = asked.store.data_version
-    tag = f'"{now}"'
+    head = asked.store.versions.head()
+    tag = f'"{head.stamp}"'
     if asked.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
-    answer = _json({"data_version": now})
+    answer = _json({"data_version": head.stamp, "sessions": state.sessions(head)})
     answer.headers["etag"] = tag
     return answer
 

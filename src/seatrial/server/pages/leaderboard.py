@@ -13,7 +13,7 @@ from seatrial.records import ModelRow, Ranking
 from seatrial.report import chapters, words
 from seatrial.report.chapters import answer
 from seatrial.report.text import clean, clip
-from seatrial.server import movers, rendering, stored
+from seatrial.server import movers, rendering, state, stored
 from seatrial.server.site import Asked, Page
 from seatrial.store import ResultHead
 
@@ -127,10 +127,18 @@ def leaderboard(asked: Asked) -> Response:
             "unit": words.outcome_unit(ranking),
             "outcome": words.signal_name(ranking.outcome),
             "data_version": snapshot.data_version,
-            "old": found.head.data_version not in (None, snapshot.data_version),
+            "old": _old(asked, found.head),
             "value": movers.value,
         },
     )
+
+
+def _old(asked: Asked, head: ResultHead) -> bool:
+    """Whether a ranking made now would be made from something else."""
+    since, store = head.data_version, asked.store
+    if since is None:
+        return False
+    return asked.site.index.derived(("changed", since), state.RANKED, lambda snapshot: state.has_changed(store, since))
 
 
 def _pair(asked: Asked, found: Chosen, above: ModelRow, below: ModelRow) -> Pair:

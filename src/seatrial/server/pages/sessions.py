@@ -100,6 +100,7 @@ def listing(asked: Asked) -> Response:
             "text": text,
             "searched": searched,
             "same": [(k, v) for k, v in asked.request.query_params.multi_items() if k not in ("page", "after")],
+            "state": snapshot.sessions,
             "data_version": snapshot.data_version,
         },
     )

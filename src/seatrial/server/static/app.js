@@ -98,7 +98,7 @@
         if (answer.status !== 200) return;
         tag = answer.headers.get("etag") || "";
         const now = await answer.json();
-        if (now.data_version === shown) return;
+        if (now.sessions === shown) return;
         // Whoever is in the middle of something is told; nobody else is kept waiting.
         if (!document.activeElement || document.activeElement === document.body) await refresh();
         else one("[data-new]").hidden = false;
