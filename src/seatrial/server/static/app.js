@@ -5,6 +5,35 @@
   const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
   document.documentElement.classList.add("js");
 
+  // Whatever is asked of the server goes through here, so that one that is gone, or ill, is never taken for a quiet one
+  const away = one("[data-away]");
+  let leaving = false, since = "";
+  window.addEventListener("pagehide", () => { leaving = true; });
+  window.addEventListener("pageshow", () => { leaving = false; });
+  const tell = (text) => {
+    if (!away || away.textContent === text) return;
+    const back = away.textContent && !text;
+    away.textContent = text;
+    document.documentElement.classList.toggle("away", Boolean(text));
+    if (back) document.dispatchEvent(new Event("server-back"));
+  };
+  const ask = async (url, given) => {
+    let answer;
+    try {
+      answer = await fetch(url, given);
+    } catch {
+      since = since || new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+      if (!leaving) tell(`The server has not answered since ${since}. What stands here may be old; it is asked again and again.`);
+      return null;
+    }
+    since = "";
+    const out = answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/sign-in");
+    if (out) tell("You are signed out: what stands here may be old. Sign in again to go on.");
+    else if (answer.status >= 500) tell(`The server answers that something is wrong (${answer.status}). What stands here may be old.`);
+    else tell("");
+    return out ? null : answer;
+  };
+
   // Menu on narrow screens
   const menu = one(".menu");
   if (menu) {
@@ -45,12 +74,21 @@
   // The list of sessions
   const rows = all("[data-row]");
   if (rows.length) {
+    const around = () => document.activeElement && document.activeElement.closest("li, tr");
     const move = (by) => {
-      const at = rows.indexOf(document.activeElement);
+      const at = rows.findIndex((row) => row.closest("li, tr") === around());
       rows[Math.min(Math.max(at + by, 0), rows.length - 1)].focus();
     };
     handlers.set("j", () => move(1));
     handlers.set("k", () => move(-1));
+    // What is done with the row that has the focus
+    handlers.set("t", () => { const act = around() && one("[data-draft]", around()); if (act) act.click(); else return false; });
+    handlers.set("x", () => {
+      const fold = around() && one("[data-dismiss]", around());
+      if (!fold) return false;
+      fold.parentElement.open = true;
+      one("input[name=reason]", fold.parentElement).focus();
+    });
   }
 
   // A search that goes on through all sessions, until it is stopped or has found enough
@@ -60,21 +98,22 @@
     const places = one("[data-places]"), said = one("[data-status]"), all_of = Number(further.dataset.of);
     let going = false, next = new URL(further.href).searchParams.get("after");
     const number = (n) => Number(n).toLocaleString("en");
-    const tell = (end) => { said.textContent = `${end} ${number(places.children.length)} places in the first ${number(next || all_of)} of ${number(all_of)} sessions.`; };
+    const found = () => all("li:not([data-lost])", places).length;
+    const say = (end) => { said.textContent = `${end} ${number(found())} places in the first ${number(next || all_of)} of ${number(all_of)} sessions.`; };
     const go = async () => {
       const url = new URL(further.href);
       url.pathname = "/sessions/further";
-      const until = places.children.length + enough;
-      while (going && next && places.children.length < until) {
+      const until = found() + enough;
+      while (going && next && found() < until) {
         url.searchParams.set("after", next);
-        const answer = await fetch(url);
-        if (!answer.ok) break;
+        const answer = await ask(url);
+        if (!answer || !answer.ok) break;
         places.insertAdjacentHTML("beforeend", await answer.text());
         next = answer.headers.get("x-next");
-        tell("Reading:");
+        say("Reading:");
       }
       going = false;
-      tell(next ? "Not everything has been read yet:" : "All have been read:");
+      say(next ? "Not everything has been read yet:" : "All have been read:");
       if (next) further.textContent = "Look further"; else further.remove();
     };
     further.setAttribute("role", "button");
@@ -85,38 +124,45 @@
     });
   }
 
-  // News of the store
+  // News of the store, and whether the server is there at all
   let shown = document.body.dataset.version;
   const news = one("[data-new]");
-  if (news && shown) {
-    news.querySelector("a").href = location.href;
-    let tag = "";
-    const look = async () => {
-      if (document.hidden) return;
-      try {
-        const answer = await fetch("/api/version", { headers: tag ? { "If-None-Match": tag } : {} });
-        if (answer.status !== 200) return;
-        tag = answer.headers.get("etag") || "";
-        const now = await answer.json();
-        if (now.sessions === shown) return;
-        // Whoever is in the middle of something is told; nobody else is kept waiting.
-        if (!document.activeElement || document.activeElement === document.body) await refresh();
-        else one("[data-new]").hidden = false;
-      } catch { /* the server is away: look again later */ }
-    };
-    const refresh = async () => {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!answer.ok) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const part of [".head", ".results"]) {
-        const old = one(part), made = one(part, fresh);
-        if (old && made) old.replaceWith(document.adoptNode(made));
-      }
-      document.body.dataset.version = fresh.body.dataset.version;
-      shown = fresh.body.dataset.version;
-    };
-    const tick = () => look().finally(() => window.setTimeout(tick, 2000));
-    window.setTimeout(tick, 1500);
+  const live = Boolean(news && shown);
+  if (live) news.querySelector("a").href = location.href;
+  let tag = "", latest = shown;
+  // Whoever types, chooses or marks something is in the middle of it. A click beside everything leaves the focus on the
+  // page itself, or on the part of it that scrolls: that is nothing.
+  const PLACES = "body, [tabindex='-1'], [role=region]";
+  const idle = () => (!document.activeElement || document.activeElement.matches(PLACES)) && (window.getSelection() || { isCollapsed: true }).isCollapsed;
+  const refresh = async () => {
+    const answer = await ask(location.href, { headers: { Accept: "text/html" } });
+    if (!answer || !answer.ok || !idle()) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const at = document.activeElement, name = at && at.getAttribute("aria-label"), left = at ? at.scrollLeft : 0;
+    for (const part of [".head", ".results"]) {
+      const old = one(part), made = one(part, fresh);
+      if (old && made) old.replaceWith(document.adoptNode(made));
+    }
+    const same = at && !at.isConnected && (at.id ? document.getElementById(at.id) : all("[role=region]").find((r) => r.getAttribute("aria-label") === name));
+    if (same) { same.focus({ preventScroll: true }); same.scrollLeft = left; }
+    document.body.dataset.version = fresh.body.dataset.version;
+    shown = fresh.body.dataset.version;
+  };
+  const look = async () => {
+    if (document.hidden) return;
+    const answer = await ask("/api/version", { headers: tag ? { "If-None-Match": tag } : {} });
+    if (answer && answer.status === 200) {
+      tag = answer.headers.get("etag") || "";
+      latest = (await answer.json()).sessions;
+    }
+    if (!live || !answer || latest === shown) return;
+    // Whoever is in the middle of something is told; nobody else is kept waiting.
+    if (idle()) await refresh();
+    else one("[data-new]").hidden = false;
+  };
+  if (one("#nav")) {
+    const tick = () => look().finally(() => window.setTimeout(tick, live ? 2000 : 5000));
+    window.setTimeout(tick, live ? 1500 : 5000);
   }
 
   // The rest of a long text
@@ -127,7 +173,8 @@
     const at = new URL(link.href);
     at.searchParams.set("alone", "no");
     link.setAttribute("aria-busy", "true");
-    const answer = await fetch(at);
+    const answer = await ask(at);
+    if (!answer) { link.removeAttribute("aria-busy"); return; }
     if (!answer.ok) { location.href = link.href; return; }
     const piece = document.createElement("div");
     piece.className = "text";
@@ -157,10 +204,11 @@
       if (!chunk.classList.contains("wait")) return Promise.resolve();
       if (!loads.has(chunk)) {
         const url = "/session/steps?" + new URLSearchParams({ id, from: chunk.dataset.from, to: chunk.dataset.to });
-        loads.set(chunk, fetch(url).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status))).then((text) => {
+        loads.set(chunk, ask(url).then((answer) => (answer && answer.ok ? answer.text() : Promise.reject(new Error("steps")))).then((text) => {
           steady(chunk, () => {
             chunk.innerHTML = text;
             chunk.classList.remove("wait");
+            delete chunk.dataset.said;
             chunk.style.height = "";
           });
         }).finally(() => loads.delete(chunk)));
@@ -181,11 +229,12 @@
     chunks.filter((c) => c.classList.contains("wait")).forEach(hold);
     const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
       if (entry.isIntersecting) {
-        load(entry.target).catch(() => {});
+        load(entry.target).catch(() => { entry.target.dataset.said = "These steps could not be fetched."; });
         const at = chunks.indexOf(entry.target);
         chunks.forEach((c, i) => { if (Math.abs(i - at) > 12 && !c.classList.contains("wait")) drop(c); });
       }
     }), { rootMargin: "1400px 0px" });
+    document.addEventListener("server-back", () => chunks.filter((c) => c.dataset.said).forEach((c) => { near.unobserve(c); near.observe(c); }));
 
     const settle = (element) => {
       element.scrollIntoView({ block: "start" });
@@ -193,7 +242,7 @@
     };
     const show = async (index, anchor) => {
       const chunk = chunks.find((c) => Number(c.dataset.first) <= index && index <= Number(c.dataset.last)) || chunks[chunks.length - 1];
-      await load(chunk);
+      try { await load(chunk); } catch { return null; }
       let step = document.getElementById("s" + index);
       if (!step) step = all(".step", chunk).filter((s) => Number(s.dataset.step) <= index).pop() || one(".step", chunk);
       if (!step) return null;
@@ -232,7 +281,7 @@
       if (!next || next.closest(".chunk") !== chunk) {
         const beside = chunks[chunks.indexOf(chunk) + by];
         if (!beside) return;
-        await load(beside);
+        try { await load(beside); } catch { return; }
         const inside = all(".step", beside);
         next = by > 0 && one(".step:last-of-type", chunk) === here ? inside[0] : by < 0 && one(".step", chunk) === here ? inside[inside.length - 1] : next;
       }
@@ -302,12 +351,12 @@
   if (jobs) {
     const states = (within) => all("tbody tr", within).map((row) => one("th", row).firstChild.textContent + ": " + one(".state", row).textContent.trim());
     const look = async () => {
-      try {
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-        if (answer.ok) {
-          const before = states(one("[data-jobs]"));
-          const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-          const made = one("[data-jobs]", fresh);
+      const answer = await ask(location.href, { headers: { Accept: "text/html" } });
+      if (answer && answer.ok) {
+        const before = states(one("[data-jobs]"));
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const made = one("[data-jobs]", fresh);
+        if (made) {
           const open = all("details[open]", one("[data-jobs]")).map((d) => d.id);
           const focused = document.activeElement && document.activeElement.id;
           one("[data-jobs]").replaceWith(document.adoptNode(made));
@@ -317,7 +366,7 @@
           const news = states(made).filter((line) => !before.includes(line));
           if (news.length) one("[data-jobs-said]").textContent = news.join(". ");
         }
-      } catch { /* look again */ }
+      }
       if (one("[data-jobs]").dataset.jobs === "busy") window.setTimeout(look, 1000);
     };
     if (jobs.dataset.jobs === "busy") window.setTimeout(look, 800);
