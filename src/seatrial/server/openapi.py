@@ -6,6 +6,7 @@ from typing import Any
 
 from seatrial._version import __version__
 from seatrial.server.index import FACETS, ORDERS, SIGNS
+from seatrial.server.words import RANKINGS
 
 _TEXT = {"type": "string", "maxLength": 2000}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**9}
@@ -42,7 +43,8 @@ def _paths() -> dict[str, Any]:
         _parameter("from", _WHOLE, "first step, by position from 0"),
         _parameter("to", _WHOLE, "one past the last step; at most 500 after the first"),
     ]
-    start = _object({"what": {"enum": ["rank", "signals", "drift", "verify"]}, "outcome": {"type": "string"}}, ["what"])
+    jobs, outcomes = {"enum": ["rank", "signals", "drift", "verify"]}, {"enum": list(RANKINGS)}
+    start = _object({"what": jobs, "outcome": outcomes}, ["what"])
     return {
         "/api/openapi.json": {"get": _get("openapi", "This document", _ANY_OBJECT)},
         "/api/version": {"get": _get("version", "Which state of the store is shown; answers 304 to its ETag. What "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -32,7 +33,7 @@ def without(result: StoredResult, may: Permission) -> StoredResult:
     if held is _GONE:
         raise InputError("this result is about a session that may not be shown")
     given = result.envelope.get("warnings")
-    warnings = [w for w in given if not kept.names(w)] if isinstance(given, list) else []
+    warnings = [w for w in given if not kept.within(w)] if isinstance(given, list) else []
     if kept.left_out:
         what = "passage is" if kept.left_out == 1 else "passages are"
         warnings.append(f"{kept.left_out} {what} left out: about sessions that may not be shown")
@@ -40,14 +41,31 @@ def without(result: StoredResult, may: Permission) -> StoredResult:
     return msgspec.structs.replace(result, envelope=envelope)
 
 
-class _Kept:
+class Names:
+    """Finds the ids of sessions that may not be shown in what programs say."""
+
     def __init__(self, may: Permission) -> None:
         self._denied = may.denied
-        self.left_out = 0
 
-    def names(self, text: object) -> bool:
-        """Whether a text has the id of such a session among its words."""
-        return isinstance(text, str) and any(word.rstrip(".") in self._denied for word in BREAKS.split(text))
+    def within(self, text: object) -> bool:
+        """Whether a text is, or holds, the id of such a session."""
+        if not isinstance(text, str) or not self._denied:
+            return False
+        words = BREAKS.split(text)
+        return text in self._denied or any(w.rstrip(".") in self._denied or w in self._denied for w in words) or any(
+            odd in text for odd in self._odd
+        )  # fmt: skip
+
+    @cached_property
+    def _odd(self) -> list[str]:
+        """Ids that no splitting into words would find."""
+        return [ident for ident in self._denied if ident and (BREAKS.search(ident) or ident.endswith("."))]
+
+
+class _Kept(Names):
+    def __init__(self, may: Permission) -> None:
+        super().__init__(may)
+        self.left_out = 0
 
     def of(self, value: Any) -> Any:
         """What may be shown of a value; `_GONE` for an object that stands beside such an id."""

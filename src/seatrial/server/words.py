@@ -26,6 +26,10 @@ NAVIGATION: tuple[tuple[str, tuple[Link, ...]], ...] = (
     ("This site", (Link("/jobs", "Jobs"), Link("/audit", "Audit log", "admin"), Link("/api", "API"))),
 )  # fmt: skip
 
+RANKINGS = ("auto", "outcome", "signals", "confirmed_success", "praise_over_complaint", "steerability",
+            "command_recovery", "no_tool_hallucination")  # fmt: skip
+"""Outcomes that a person can have models ranked by."""
+
 Fate = Literal["kept", "merged", "dropped"]
 
 _DROPPED = {

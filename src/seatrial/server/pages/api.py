@@ -14,7 +14,7 @@ from seatrial.server import state
 from seatrial.server.index import FACETS, ORDERS, SIGNS
 from seatrial.server.jobs import Job
 from seatrial.server.openapi import document
-from seatrial.server.pages.jobs import begin
+from seatrial.server.pages.jobs import begin, told
 from seatrial.server.pages.sessions import query_of
 from seatrial.server.site import Asked, Page
 from seatrial.server.traces import CHUNK
@@ -151,27 +151,28 @@ def result(asked: Asked) -> Response:
 
 def jobs(asked: Asked) -> Response:
     """Every job, newest first."""
-    return _json({"jobs": [_job(job) for job in asked.site.jobs.all()]})
+    return _json({"jobs": [_job(job) for job in told(asked)]})
 
 
 def _job(job: Job) -> dict[str, Any]:
     """A job without what its command printed: that may be large, and may quote sessions. Results are kept in the
     store, and `/api/result` gives what of them may be shown."""
-    told: dict[str, Any] = msgspec.to_builtins(job)
-    del told["printed"]
-    return told
+    plain: dict[str, Any] = msgspec.to_builtins(job)
+    del plain["printed"]
+    return plain
 
 
 def start(asked: Asked) -> Response:
     """Start a job."""
-    given = {k: v for k, v in asked.body.items() if isinstance(v, str)}
-    return _json(_job(begin(asked, given.get("what", ""), given)), 202)
+    return _json(_job(begin(asked, asked.body.get("what", ""), asked.body)), 202)
 
 
 def cancel(asked: Asked) -> Response:
     """Stop a job."""
     ident = asked.body.get("job")
-    job = asked.site.jobs.get(ident) if isinstance(ident, str) else None
+    if not isinstance(ident, str):
+        raise UsageError("'job' must be a text: a job's id")
+    job = asked.site.jobs.get(ident)
     if job is None:
         raise InputError("there is no such job")
     stopped = asked.site.jobs.cancel(job.id)

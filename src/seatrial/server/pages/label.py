@@ -48,11 +48,11 @@ def overview(asked: Asked) -> Response:
 
 def make(asked: Asked) -> Response:
     """Draw a queue: a child process does."""
-    unit = asked.form.get("unit", "turn")
+    unit = asked.form.get("unit", "")
     if unit not in labels.KEYS:
         raise UsageError(f"there is no unit {unit[:40]!r}", hint=", ".join(labels.KEYS))
     try:
-        n = min(max(int(asked.form.get("n", "100")), 1), 5000)
+        n = min(max(int(asked.form.get("n", "")), 1), 5000)
     except ValueError:
         raise UsageError("how many must be a whole number") from None
     criteria = [c.strip()[:500] for c in asked.form.get("criteria", "").splitlines() if c.strip()][:_MOST_CRITERIA]
