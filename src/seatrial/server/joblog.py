@@ -18,13 +18,13 @@ from seatrial.canon import canonical
 FILE = "jobs.jsonl"
 """The log's name in a store."""
 
-State = Literal["waiting", "running", "done", "failed", "cancelled", "interrupted"]
+State = Literal["waiting", "running", "done", "failed", "cancelled", "interrupted", "unseen"]
 OPEN = ("waiting", "running")
 _LINES = 1000
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it was at one moment; `server` is the process that ran it."""
+    """A job as it was at one moment; `server` is the process that ran it, `process` the child that does the work."""
 
     id: str
     title: str
@@ -33,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     created: float
     server: str
+    process: str | None = None
     started: float | None = None
     ended: float | None = None
     status: int | None = None
@@ -43,6 +44,7 @@ class JobLog:
 
     def __init__(self, store: Path) -> None:
         self._path = store / FILE
+        self.torn = 0
 
     def note(self, record: Record) -> None:
         """Add how a job is now."""
@@ -54,22 +56,29 @@ class JobLog:
                 os.close(fd)
 
     def load(self, most: int) -> list[Record]:
-        """The last `most` jobs, oldest first. One that was open when its server died is interrupted from now on; one
-        that another server runs is that server's, and left out."""
+        """The last `most` jobs, oldest first. One that was open when its server died is interrupted from now on, unless
+        its child lives on: that one is still running. One that another server runs is that server's, and left out.
+        `torn` counts the lines that cannot be read."""
         try:
             lines = self._path.read_bytes().split(b"\n")
         except OSError:
             return []
         last: dict[str, Record] = {}
         for line in lines:
-            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            try:
                 record = msgspec.json.decode(line, type=Record)
-                last[record.id] = record
+            except (msgspec.DecodeError, RecursionError):
+                self.torn += bool(line.strip())
+                continue
+            last[record.id] = record
         found = []
         for record in sorted(last.values(), key=lambda r: r.created)[-most:]:
             if record.state not in OPEN:
                 found.append(record)
             elif not lives(record.server):
+                if record.state == "running" and record.process is not None and lives(record.process):
+                    found.append(record)
+                    continue
                 found.append(msgspec.structs.replace(record, state="interrupted"))
                 self.note(found[-1])
         if len(lines) > _LINES and all(r.state not in OPEN for r in last.values()):
@@ -87,11 +96,16 @@ class JobLog:
 
 def this_server() -> str:
     """Names this process, and no later one that gets its number."""
-    return f"{os.getpid()} {_began(os.getpid())}"
+    return named(os.getpid())
+
+
+def named(process: int) -> str:
+    """Names a process that runs, and no later one that gets its number."""
+    return f"{process} {_began(process)}"
 
 
 def lives(server: str) -> bool:
-    """Whether the process that `this_server` named is still there."""
+    """Whether the process that `named` named is still there."""
     number, _, began = server.partition(" ")
     if not number.isdigit():
         return False
@@ -107,6 +121,7 @@ def lives(server: str) -> bool:
 def _began(number: int) -> str:
     """When a process began, as the system says it; "" where it does not."""
     try:
-        return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
     except (OSError, IndexError):
         return ""

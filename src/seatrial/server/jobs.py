@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from seatrial.errors import UsageError
-from seatrial.server.joblog import OPEN, JobLog, Record, State, this_server
+from seatrial.server.joblog import OPEN, JobLog, Record, State, lives, named, this_server
 
 Lane = Literal["long", "quick"]
 KEPT = 100
@@ -31,6 +31,7 @@ PROGRESS = "SEATRIAL_PROGRESS"
 """Set to ``lines``, commands write their progress to stderr as lines of JSON."""
 
 _STOP_S = 5.0
+_LOOK_S = 0.5
 
 
 class Step(msgspec.Struct):
@@ -63,6 +64,7 @@ class Jobs:
     """Runs jobs, long ones one after the other and quick ones beside them; `most` may wait. Safe between threads.
 
     Long ones are remembered beyond the server's end (`joblog`): quick ones name sessions, and the audit log has them.
+    A child that outlived the server that started it is watched, can be cancelled, and is waited for.
     """
 
     def __init__(self, store: Path, *, most: int = 20, say: Callable[[str], None] = lambda text: None) -> None:
@@ -72,13 +74,23 @@ class Jobs:
         self._guard = threading.Condition()
         self._log = JobLog(store)
         self._server = this_server()
-        self._jobs = {r.id: _remembered(r) for r in self._log.load(KEPT)}
-        self._kept: set[str] = set()
+        there = self._log.load(KEPT)
+        self._jobs = {r.id: _remembered(r) for r in there}
+        self._orphans = {r.id: r.process for r in there if r.state == "running" and r.process is not None}
+        self._kept: set[str] = set(self._orphans)
+        self._process_of: dict[str, str] = dict(self._orphans)
         self._queues: dict[Lane, deque[str]] = {"long": deque(), "quick": deque()}
         self._alone: set[str] = set()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._closed = False
         self._workers: dict[Lane, threading.Thread] = {}
+        if self._orphans:
+            threading.Thread(target=self._watch, name="jobs", daemon=True).start()
+
+    @property
+    def torn(self) -> int:
+        """Lines of the log that nobody can read."""
+        return self._log.torn
 
     def start(self, title: str, arguments: Sequence[str], by: str, lane: Lane = "long", *, stored: bool = True) -> Job:
         """Put a command in a queue: its words without ``--json`` and, where it takes one (`stored`), ``--store``,
@@ -151,9 +163,12 @@ class Jobs:
                 self._note(job)
                 self._guard.notify_all()
                 return True
-            process = self._processes.get(ident)
+            process, orphan = self._processes.get(ident), self._orphans.get(ident)
+            self._note(job)
         if process is not None:
             _stop(process)
+        elif orphan is not None:
+            _stop_named(orphan)
         return True
 
     def close(self) -> None:
@@ -162,7 +177,7 @@ class Jobs:
             self._closed = True
             for queue in self._queues.values():
                 queue.clear()
-            processes = list(self._processes.values())
+            processes, orphans = list(self._processes.values()), list(self._orphans.values())
             for job in self._jobs.values():
                 if job.ended is None and job.state in OPEN:
                     job.state = "interrupted"
@@ -170,6 +185,8 @@ class Jobs:
             self._guard.notify_all()
         for process in processes:
             _stop(process)
+        for orphan in orphans:
+            _stop_named(orphan)
         for worker in self._workers.values():
             worker.join(_STOP_S * 2)
 
@@ -178,7 +195,8 @@ class Jobs:
             self._log.note(
                 Record(
                     id=job.id, title=job.title, arguments=job.arguments, by=job.by, state=job.state,
-                    created=job.created, server=self._server, started=job.started, ended=job.ended, status=job.status,
+                    created=job.created, server=self._server, process=self._process_of.get(job.id),
+                    started=job.started, ended=job.ended, status=job.status,
                 )
             )  # fmt: skip
 
@@ -186,7 +204,7 @@ class Jobs:
         queue = self._queues[lane]
         while True:
             with self._guard:
-                while not queue and not self._closed:
+                while (not queue or (lane == "long" and self._orphans)) and not self._closed:
                     self._guard.wait()
                 if self._closed:
                     return
@@ -216,6 +234,8 @@ class Jobs:
         assert process.stderr is not None
         with self._guard:
             self._processes[job.id] = process
+            self._process_of[job.id] = named(process.pid)
+            self._note(job)
             cancelled = job.state != "running"
         if cancelled or self._closed:
             _stop(process)
@@ -233,6 +253,22 @@ class Jobs:
             job.printed = b"".join(printed).decode("utf-8", "replace")
         self._end(job, status)
 
+    def _watch(self) -> None:
+        """Wait for the children that outlived their server; what they ended with, nobody saw."""
+        while True:
+            with self._guard:
+                if self._closed or not self._orphans:
+                    return
+                for ident in [i for i, process in self._orphans.items() if not lives(process)]:
+                    del self._orphans[ident]
+                    job = self._jobs[ident]
+                    job.ended = time.time()
+                    if job.state == "running":
+                        job.state = "unseen"
+                    self._note(job)
+                self._guard.notify_all()
+                self._guard.wait(_LOOK_S)
+
     def _heard(self, job: Job, line: str) -> None:
         try:
             step = msgspec.json.decode(line, type=Step)
@@ -246,6 +282,7 @@ class Jobs:
 
     def _end(self, job: Job, status: int | None, said: str = "") -> None:
         with self._guard:
+            self._process_of.pop(job.id, None)
             job.status = status
             job.ended = time.time()
             if said:
@@ -261,8 +298,8 @@ class Jobs:
 def _remembered(record: Record) -> Job:
     return Job(
         id=record.id, title=record.title, arguments=record.arguments, by=record.by, state=record.state,
-        created=record.created, started=record.started, ended=record.ended or record.started or record.created,
-        status=record.status,
+        created=record.created, started=record.started, status=record.status,
+        ended=None if record.state in OPEN else record.ended or record.started or record.created,
     )  # fmt: skip
 
 
@@ -287,3 +324,16 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
         return
+
+
+def _stop_named(process: str) -> None:
+    """End a child that another server started, with all that it started, if it is still the same one."""
+    group = int(process.partition(" ")[0])
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not lives(process):
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+        until = time.monotonic() + _STOP_S
+        while lives(process) and time.monotonic() < until:
+            time.sleep(0.05)

@@ -94,7 +94,7 @@ def _schemas() -> dict[str, Any]:
     job = {
         "id": {"type": "string"}, "title": {"type": "string"}, "by": {"type": "string"},
         "arguments": {"type": "array", "items": {"type": "string"}},
-        "state": {"enum": ["waiting", "running", "done", "failed", "cancelled", "interrupted"]},
+        "state": {"enum": ["waiting", "running", "done", "failed", "cancelled", "interrupted", "unseen"]},
         "created": {"type": "number"}, "started": _NUMBER, "ended": _NUMBER, "status": {"type": ["integer", "null"]},
         "progress": {"anyOf": [{"type": "null"}, _object({"done": {"type": "integer"},
                                                          "total": {"type": ["integer", "null"]},

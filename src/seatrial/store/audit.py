@@ -67,7 +67,21 @@ class Audit:
                 os.close(fd)
 
     def newest(self, n: int = 200) -> list[Entry]:
-        """The last `n` entries, newest first. A line that does not parse is left out."""
+        """The last `n` entries, newest first. A line that does not parse is left out (`torn`)."""
+        out: list[Entry] = []
+        for line in reversed(self._tail()):
+            if len(out) == n:
+                break
+            entry = _entry(line)
+            out += [] if entry is None else [entry]
+        return out
+
+    def torn(self) -> int:
+        """How many of the last lines cannot be read."""
+        return sum(_entry(line) is None for line in self._tail())
+
+    def _tail(self) -> list[bytes]:
+        """The last lines, oldest first."""
         try:
             with open(self._path, "rb") as log:
                 size = log.seek(0, os.SEEK_END)
@@ -76,15 +90,7 @@ class Audit:
                 lines = log.read().split(b"\n")
         except FileNotFoundError:
             return []
-        out: list[Entry] = []
-        for line in reversed(lines[1:] if start else lines):
-            if len(out) == n:
-                break
-            try:
-                out.append(msgspec.json.decode(line, type=Entry))
-            except (msgspec.DecodeError, RecursionError):
-                continue
-        return out
+        return [line for line in (lines[1:] if start else lines) if line.strip()]
 
     def strike(self, sessions: Sequence[str]) -> int:
         """Take the ids of erased sessions out of the log; how many entries named one. That somebody saw one stays."""
@@ -112,3 +118,10 @@ class Audit:
                 write_atomic(self._path, b"".join(kept), mode=0o600)
                 sync_path(self._path.parent)
         return struck
+
+
+def _entry(line: bytes) -> Entry | None:
+    try:
+        return msgspec.json.decode(line, type=Entry)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -8,13 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from seatrial.server import ServerSettings
 from seatrial.server.app import make
-from seatrial.server.joblog import FILE, JobLog, Record, lives, this_server
-from seatrial.server.jobs import Jobs
+from seatrial.server.joblog import FILE, JobLog, Record, lives, named, this_server
+from seatrial.server.jobs import Job, Jobs
 from seatrial.store import Store
 
 
@@ -62,6 +63,52 @@ def test_a_job_of_a_server_that_died_is_interrupted_and_one_of_another_is_not_ou
         assert (told["id"], told["state"]) == ("a" * 12, "interrupted")
     child.stdin.close()
     child.wait(30)
+
+
+def until(jobs: Jobs, ident: str, state: str) -> Job:
+    """A job, once it is in a state and has ended."""
+    for _ in range(600):
+        job = jobs.get(ident)
+        if job is not None and job.state == state and job.ended is not None:
+            return job
+        time.sleep(0.05)
+    raise AssertionError(f"{ident} never became {state}: {jobs.get(ident)}")
+
+
+@pytest.mark.parametrize("end", ["cancelled", "unseen", "closed"])
+def test_a_child_that_outlived_its_server_is_seen_waited_for_and_can_be_cancelled(store: Store, end: str) -> None:
+    command = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as child:
+        outlived(store, child, end)
+
+
+def outlived(store: Store, child: subprocess.Popen[bytes], end: str) -> None:
+    assert child.stdin is not None
+    log = JobLog(store.path)
+    left = msgspec.structs.replace(record("a" * 12, "running", "1 of another time"), process=named(child.pid))
+    log.note(left)
+    log.note(msgspec.structs.replace(left, id="b" * 12, process=f"{child.pid} of another time"))
+    jobs = Jobs(store.path)
+    seen = jobs.get("a" * 12)
+    assert seen is not None
+    assert (seen.state, seen.ended) == ("running", None)
+    assert until(jobs, "b" * 12, "interrupted")
+    after = jobs.start("Look", ["--version"], "ana")
+    if end == "closed":
+        jobs.close()
+        assert child.wait(30) != 0
+        assert [j.state for j in Jobs(store.path).all()] == ["interrupted"] * 3
+        return
+    assert jobs.get(after.id).state == "waiting"  # type: ignore[union-attr]
+    if end == "cancelled":
+        assert jobs.cancel("a" * 12)
+    else:
+        child.stdin.close()
+    until(jobs, "a" * 12, end)
+    assert (child.wait(30) == 0) is (end == "unseen")
+    assert jobs.wait(after.id, 60).ended is not None  # type: ignore[union-attr]
+    jobs.close()
+    assert {j.id: j.state for j in Jobs(store.path).all()}["a" * 12] == end
 
 
 def test_the_log_does_not_grow_for_ever(store: Store) -> None:

@@ -35,9 +35,18 @@ def jobs(asked: Asked) -> Response:
     every = told(asked)
     busy = any(j.state in ("waiting", "running") for j in every)
     mine = next((j for j in every if j.id == asked.text("started")), None)
+    torn = asked.site.jobs.torn
     return asked.page(
         "jobs.html",
-        {"jobs": every, "busy": busy, "outcomes": RANKINGS, "outcome_names": OUTCOMES, "then": then, "mine": mine},
+        {
+            "jobs": every,
+            "busy": busy,
+            "outcomes": RANKINGS,
+            "outcome_names": OUTCOMES,
+            "then": then,
+            "mine": mine,
+            "lost": [f"{torn} lines of the log of jobs cannot be read"] if torn else (),
+        },
     )
 
 
@@ -69,7 +78,7 @@ def _about_task(job: Job) -> str:
 
 def then(job: Job) -> str:
     """Where to look at what a job made."""
-    return THEN.get(job.arguments[0], "") if job.state == "done" else ""
+    return THEN.get(job.arguments[0], "") if job.state in ("done", "unseen") else ""
 
 
 def start(asked: Asked) -> Response:
@@ -119,7 +128,16 @@ def audit(asked: Asked) -> Response:
     """Who saw and did what."""
     page = asked.number("page", 1, least=1, most=100)
     some = asked.store.audit.newest(page * _ENTRIES + 1)[(page - 1) * _ENTRIES :]
-    return asked.page("audit.html", {"entries": some[:_ENTRIES], "page": page, "more": len(some) > _ENTRIES})
+    torn = asked.store.audit.torn()
+    return asked.page(
+        "audit.html",
+        {
+            "entries": some[:_ENTRIES],
+            "page": page,
+            "more": len(some) > _ENTRIES,
+            "lost": [f"{torn} lines of the audit log cannot be read"] if torn else (),
+        },
+    )
 
 
 PAGES = (
