@@ -6,11 +6,11 @@ from typing import Any
 
 from seatrial._version import __version__
 from seatrial.server.index import FACETS, ORDERS, SIGNS
-from seatrial.server.words import RANKINGS
+from seatrial.server.words import LONGEST_NAME, RANKINGS
 
 _TEXT = {"type": "string", "maxLength": 2000}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**9}
-_ID = {"type": "string", "minLength": 1, "maxLength": 2000}
+_ID = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
 _ANY_OBJECT = {"type": "object", "additionalProperties": True}
 _OBJECTS = {"type": "array", "items": _ANY_OBJECT}
 _NULLABLE = {"type": ["string", "null"]}
@@ -72,7 +72,7 @@ def _paths() -> dict[str, Any]:
 
 
 def _query() -> list[dict[str, Any]]:
-    many = {"type": "array", "items": {"type": "string", "maxLength": 500}, "maxItems": 50}
+    many = {"type": "array", "items": {"type": "string", "maxLength": LONGEST_NAME}, "maxItems": 50}
     return [
         _parameter("q", {"type": "string", "maxLength": 200}, "part of an id, a task, a suite or a person's pseudonym"),
         *(_parameter(name, many, f"only with this {column}; may be repeated") for name, column in FACETS.items()),

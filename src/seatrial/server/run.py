@@ -15,6 +15,7 @@ from seatrial.intake.assignments import Assignments
 from seatrial.server.access import Holder
 from seatrial.server.receiver import Receiver
 from seatrial.server.settings import ServerSettings
+from seatrial.server.words import LONGEST_HEAD
 from seatrial.store import Store
 
 
@@ -103,25 +104,32 @@ def need() -> None:
             raise MissingExtra("web", "seatrial serve")
 
 
-def _run(web: Any, listening: socket.socket, settings: ServerSettings) -> None:
+def configured(web: Any, settings: ServerSettings) -> Any:
+    """How an application is served: what every request is held to before it is looked at."""
     import uvicorn
 
-    config = uvicorn.Config(
+    return uvicorn.Config(
         web,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="on",
         http="h11",
+        h11_max_incomplete_event_size=LONGEST_HEAD,
         proxy_headers=False,
         limit_concurrency=256,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(int(settings.grace), 1),
     )
+
+
+def _run(web: Any, listening: socket.socket, settings: ServerSettings) -> None:
+    import uvicorn
+
     # uvicorn hands the signal on when it has stopped; by then there is nothing left to do.
     before: dict[int, Any] = {n: signal.signal(n, _ignore) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        uvicorn.Server(configured(web, settings)).run(sockets=[listening])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

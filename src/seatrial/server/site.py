@@ -28,7 +28,7 @@ from seatrial.server.index import Index
 from seatrial.server.jobs import Jobs
 from seatrial.server.security import SESSION_S, Gate, Rates, Visit, cookie_name, is_private
 from seatrial.server.traces import Sessions
-from seatrial.server.words import NAVIGATION
+from seatrial.server.words import LONGEST_NAME, NAVIGATION
 from seatrial.store import Store, StoredResult
 
 MAX_FORM = 1024 * 1024
@@ -88,8 +88,8 @@ class Asked:
         names = [name for kind in kinds or (None,) for name in self.store.unreadable_results(kind)]
         return [f"result {name} cannot be read: see seatrial verify" for name in names]
 
-    def text(self, name: str, default: str = "", *, most: int = 2000) -> str:
-        """A parameter of the address, at most `most` characters."""
+    def text(self, name: str, default: str = "", *, most: int = LONGEST_NAME) -> str:
+        """A parameter of the address, at most `most` characters: a name is as long as somebody made it."""
         return self.request.query_params.get(name, default)[:most]
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:

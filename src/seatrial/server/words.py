@@ -8,6 +8,12 @@ import msgspec
 
 from seatrial.server.access import Role
 
+LONGEST_NAME = 30_000
+"""The most characters that an id or a name in an address may have."""
+
+LONGEST_HEAD = 9 * LONGEST_NAME + 32 * 1024
+"""Bytes that a request may have before its body: such a name, percent-encoded, and the rest."""
+
 
 class Link(msgspec.Struct, frozen=True):
     """A place in the navigation; shown to those whose role covers `needs`."""

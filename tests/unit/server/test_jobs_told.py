@@ -75,13 +75,14 @@ def test_a_job_names_no_session_that_may_not_be_shown(web: TestClient, tmp_path:
     assert len(jobs["4"]["said"]) == 3
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {}, {"what": None}, {"what": ["rank"]}, {"what": {"rank": 1}}, {"what": True},
-        {"what": "rank", "outcome": ["auto"]}, {"what": "rank", "outcome": None}, {"what": "rank", "outcome": 5}, {"what": "verify", "outcome": "nothing"},
-    ],
-)  # fmt: skip
+BODIES: list[dict[str, Any]] = [
+    {}, {"what": None}, {"what": ["rank"]}, {"what": {"rank": 1}}, {"what": True},
+    {"what": "rank", "outcome": ["auto"]}, {"what": "rank", "outcome": None},
+    {"what": "rank", "outcome": 5}, {"what": "verify", "outcome": "nothing"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES)
 def test_a_value_of_another_kind_starts_nothing(
     web: TestClient, monkeypatch: pytest.MonkeyPatch, body: dict[str, Any]
 ) -> None:

@@ -18,6 +18,7 @@ from seatrial.server.pages.jobs import begin, told
 from seatrial.server.pages.sessions import query_of
 from seatrial.server.site import Asked, Page
 from seatrial.server.traces import CHUNK
+from seatrial.server.words import LONGEST_NAME
 
 _MOST = 10**9
 
@@ -60,7 +61,7 @@ def _checked(asked: Asked) -> None:
         UsageError: it is not.
     """
     _within(asked, ["q"], 200)
-    _within(asked, FACETS, 500, 50)
+    _within(asked, FACETS, LONGEST_NAME, 50)
     _within(asked, ["with", "agents", "order"], 40, len(SIGNS))
     for name, known in (("with", SIGNS), ("agents", ("main", "sub", "all")), ("order", ORDERS)):
         for value in asked.request.query_params.getlist(name):
@@ -69,7 +70,7 @@ def _checked(asked: Asked) -> None:
 
 
 def _ident(asked: Asked) -> str:
-    _within(asked, ["id"], 2000)
+    _within(asked, ["id"], LONGEST_NAME)
     ident = asked.text("id")
     if not ident:
         raise UsageError("id is missing")

@@ -67,7 +67,7 @@ def query_of(asked: Asked) -> Query:
     agents = given.get("agents", "main")
     return Query(
         words=asked.text("q", most=200),
-        facets={name: [v[:500] for v in given.getlist(name)[:50]] for name in FACETS if given.getlist(name)},
+        facets={name: given.getlist(name)[:50] for name in FACETS if given.getlist(name)},
         signs=[s for s in given.getlist("with") if s in SIGNS],
         agents="sub" if agents == "sub" else "all" if agents == "all" else "main",
         order=cast("Order", order) if order in ORDERS else "newest",
