@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,6 +51,7 @@ def drift(
     level: float = 0.95,
     seed: int = 0,
     draws: int = 999,
+    progress: Callable[[int, int | None, str], None] = lambda done, total, what: None,
 ) -> Drift:
     """What changed from one window's outcome rows to another's.
 
@@ -59,6 +60,7 @@ def drift(
             in each window. windows: where the windows begin and end (s, UTC).
         outcome, values: the outcome's name and its value for the rows of each window.
         marks: deploys; those between the start of the first window and the end of the second are named.
+        progress: told after each group of comparisons: how many are done, of how many, of what.
 
     Raises:
         EvidenceError: a window holds no session.
@@ -73,10 +75,15 @@ def drift(
     both = both.with_columns(value=pl.concat([values[0].cast(pl.Float64), values[1].cast(pl.Float64)]))
     clusters, kind, one_user = prepare.clusters(both)
     later = both["later"].to_numpy()
-    found = [*_mixes(both, later, clusters, draws, seed), *_rates(both, outcome, later, clusters, level)]
+    progress(0, 4, "comparisons")
+    found = _mixes(both, later, clusters, draws, seed)
+    progress(1, 4, "comparisons")
+    found += _rates(both, outcome, later, clusters, level)
+    progress(2, 4, "comparisons")
     between = [m for m in marks if windows[0][0] <= m.time < windows[1][1]]
     changes = _said(found, [m for m in between if m.time >= _middle(windows, before)], level)
     separable = _separable(both, later, clusters, draws, seed)
+    progress(3, 4, "comparisons")
     age = (windows[1][1] - windows[0][1]) / 86_400
     stale = [
         f"{c.measure}: PSI {c.psi:.2f} is above {STALE_PSI}"
@@ -87,6 +94,7 @@ def drift(
     if age > max_age_days:
         stale.append(f"the baseline ended {age:.0f} days ago (limit {max_age_days:.0f})")
     models, dropped = _models(before, now, outcome, values, level, seed)
+    progress(4, 4, "comparisons")
     warnings = []
     if one_user:
         warnings.append("all sessions are of one user: what is said holds for this user")

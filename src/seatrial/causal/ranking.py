@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ def rank(
     draws: int = 9999,
     weights: str = "unit",
     basis: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int | None, str], None] = lambda done, total, what: None,
 ) -> Ranking:
     """Net improvement of every model over the baseline policy, and what the number is worth (METHODS 3).
 
@@ -83,6 +85,7 @@ def rank(
         by: fields that each get a ranking of their own (METHODS 3.9).
         level, seed, draws: confidence level, seed of all randomness, draws of the randomisation test (at least 999).
         weights: fitted | unit | emphasis, for the report. basis: what the caller adds to the printed basis.
+        progress: told after each ranking, of the whole and of its parts: how many are done, of how many, of what.
 
     Raises:
         UsageError: options that cannot mean anything. SchemaError: columns missing or of the wrong type.
@@ -96,8 +99,18 @@ def rank(
         level=level, seed=seed, draws=draws, weights=weights, basis=dict(basis or {}),
     )  # fmt: skip
     inputs = _Inputs(table, calls, corrections, labels, conditions)
-    whole = _one(inputs, options, None)
-    parts = {field: _by(inputs, options, whole, field) for field in by}
+    values = {field: _values(inputs, field) for field in by}
+    total = 1 + sum(len(some) for some in values.values())
+    done = itertools.count(1)
+    progress(0, total, "rankings")
+
+    def one(inputs: _Inputs, options: Options) -> Ranking:
+        made = _one(inputs, options, None)
+        progress(next(done), total, "rankings")
+        return made
+
+    whole = one(inputs, options)
+    parts = {field: _by(inputs, options, field, values[field], one) for field in by}
     return _with_parts(whole, {field: part for field, part in parts.items() if part})
 
 
@@ -305,14 +318,19 @@ def _overlap_check(analysis: Analysis | None, roster: tuple[str, ...]) -> Check:
     return Check(name="overlap", ok=analysis.retained >= 0.5, value=analysis.retained, why=why)
 
 
-def _by(inputs: _Inputs, options: Options, whole: Ranking, field: str) -> dict[str, Ranking]:
-    """A ranking for every value of `field` that has a scored session; {} where there is only one value."""
+def _values(inputs: _Inputs, field: str) -> list[str]:
+    """Every value of `field` that has a scored session; none where there is only one."""
     if field not in inputs.table.columns:
         raise UsageError(f"no column {field!r} to rank by")
     scored = prepare.split(inputs.table)[0]
     values = sorted(scored[field].cast(pl.String).drop_nulls().unique().to_list())
-    if len(values) < 2:
-        return {}
+    return values if len(values) > 1 else []
+
+
+def _by(
+    inputs: _Inputs, options: Options, field: str, values: Sequence[str], one: Callable[[_Inputs, Options], Ranking]
+) -> dict[str, Ranking]:
+    """A ranking for each of some values of `field`."""
     out = {}
     for value in values:
         rows = inputs.table.filter(pl.col(field).cast(pl.String) == value)
@@ -327,7 +345,7 @@ def _by(inputs: _Inputs, options: Options, whole: Ranking, field: str) -> dict[s
         calls = inputs.calls
         if isinstance(calls, pl.DataFrame) and counting.is_counted(calls):
             calls = counting.part(calls, field, value)
-        out[value] = _one(dataclasses.replace(inputs, table=rows, calls=calls), narrow, None)
+        out[value] = one(dataclasses.replace(inputs, table=rows, calls=calls), narrow)
     return out
 
 

@@ -46,7 +46,8 @@ def explain(
     from seatrial.flows import look
 
     if session is None and path is None:
-        counts, counted_at = look.signal_counts(store)
+        with output.progress(quiet=as_json) as step:
+            counts, counted_at = look.signal_counts(store, step)
         if as_json:
             output.emit("signals", counts, data_version=counted_at)
             return

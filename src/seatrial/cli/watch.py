@@ -65,18 +65,20 @@ def drift(
     from seatrial.report.chapters import drift as chapter
 
     opened, power = _open(store), engine_at(engine)
-    found = flow.drift(
-        opened,
-        before=flow.span(baseline) if baseline else None,
-        now=flow.span(window) if window else None,
-        days=days,
-        outcome=outcome,
-        max_age_days=max_age,
-        level=level,
-        seed=seed,
-        draws=draws,
-        engine=power,
-    )
+    with output.progress(quiet=as_json) as step:
+        found = flow.drift(
+            opened,
+            before=flow.span(baseline) if baseline else None,
+            now=flow.span(window) if window else None,
+            days=days,
+            outcome=outcome,
+            max_age_days=max_age,
+            level=level,
+            seed=seed,
+            draws=draws,
+            engine=power,
+            progress=step,
+        )
     version = opened.data_version
     output.keep(store, "drift", found, name=_about(found), data_version=version, warnings=found.warnings)
     if as_json:
@@ -111,16 +113,18 @@ def watch(
     from seatrial.report.chapters import drift as chapter
 
     opened, power = _open(store), engine_at(engine)
-    found = flow.watch(
-        opened,
-        days=days,
-        detect=detect,
-        user_window_days=user_window,
-        level=level,
-        seed=seed,
-        draws=draws,
-        engine=power,
-    )
+    with output.progress(quiet=as_json) as step:
+        found = flow.watch(
+            opened,
+            days=days,
+            detect=detect,
+            user_window_days=user_window,
+            level=level,
+            seed=seed,
+            draws=draws,
+            engine=power,
+            progress=step,
+        )
     version = opened.data_version
     output.keep(store, "watch", found, name=_about(found), data_version=version, warnings=found.warnings)
     if as_json:

@@ -83,6 +83,8 @@ def extract_store(
     wanted = pl.concat([fresh, again]).unique()
     todo = [Stored(*row) for row in sessions.filter(pl.col("session").is_in(wanted.implode())).iter_rows()]
     if not todo:
+        if progress is not None and sessions.height:
+            progress(sessions.height, sessions.height, "signals")
         return 0
     batches = [todo[i : i + BATCH] for i in range(0, len(todo), BATCH)]
     work = partial(_extract_ids, address_of(store), weights, unheard, stamp, until, many=len(todo) >= MANY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     signals: list[signals.Explanation]
 
 
-def signal_counts(store: str | None) -> tuple[list[dict[str, Any]], str]:
+def signal_counts(
+    store: str | None, progress: Callable[[int, int | None, str], None] | None = None
+) -> tuple[list[dict[str, Any]], str]:
     """Kept, merged and dropped signals by kind and model, and the data version."""
     opened = Store.open(store or load().store)
-    extract_store(opened, scoring.UNIT)
+    extract_store(opened, scoring.UNIT, progress=progress)
     fate = (
         pl.when(pl.col("dropped_by").is_null())
         .then(pl.lit("kept"))

@@ -147,7 +147,9 @@ def rank_paths(
         heard = voices.chosen(turn_labels, every_kind=options.every_kind)
         extract_store(opened, options.weights, silent=heard.silent, engine=power, progress=progress)
         known = label_files.read_told(labels) if labels is not None else None
-        ranking = rank_store(opened, options, read, labels=known.table if known else None, heard=heard, engine=power)
+        ranking = rank_store(
+            opened, options, read, labels=known.table if known else None, heard=heard, engine=power, progress=progress
+        )
         if known is not None and known.warnings:
             ranking = msgspec.structs.replace(ranking, warnings=(*known.warnings, *ranking.warnings))
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
@@ -161,6 +163,7 @@ def rank_store(
     labels: pl.DataFrame | None = None,
     heard: voices.Voices | None = None,
     engine: Engine | None = None,
+    progress: ProgressFn | None = None,
 ) -> Ranking:
     """Rank what a store holds; signals must be up to date (`extract_store`).
 
@@ -197,6 +200,7 @@ def rank_store(
         weights="fitted" if options.weights.fitted else options.weights.name,
         basis=_basis(store, rows, options, heard),
         interval="bootstrap-t" if options.bootstrap_t else "jackknife",
+        progress=progress or (lambda done, total, what: None),
     )
     notes = (*(read.warnings if read is not None else ()), *compliance.warnings(rows), *_doubtful(name, heard))
     return msgspec.structs.replace(

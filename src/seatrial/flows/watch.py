@@ -111,6 +111,7 @@ def drift(
     seed: int = 0,
     draws: int = 1_999,
     engine: Engine | None = None,
+    progress: Callable[[int, int | None, str], None] = lambda done, total, what: None,
 ) -> Drift:
     """What changed between two windows of a store.
 
@@ -121,7 +122,7 @@ def drift(
         EvidenceError: a window holds no session, or no session has a time.
         UsageError: the windows overlap.
     """
-    extract_store(store, scoring.UNIT, engine=engine)
+    extract_store(store, scoring.UNIT, engine=engine, progress=progress)
     rows, refused = _rows(store)
     future = _future(rows)
     now = _now(rows, days) if now is None else now
@@ -154,6 +155,7 @@ def drift(
         level=level,
         seed=seed,
         draws=draws,
+        progress=progress,
     )
     lost = [Dropped(what="sessions", n=undated, why="without a time")] if undated else []
     outside = rows.height - undated - sum(int(w.sum()) for w in inside)
@@ -190,6 +192,7 @@ def watch(
     seed: int = 0,
     draws: int = 1_999,
     engine: Engine | None = None,
+    progress: Callable[[int, int | None, str], None] = lambda done, total, what: None,
 ) -> Drift:
     """`drift` of the last `days`, and a board whose limits hold however often it is looked at (METHODS 3.4).
 
@@ -199,7 +202,7 @@ def watch(
     Raises:
         EvidenceError: as `drift`. UsageError: another plan was frozen before.
     """
-    found = drift(store, days=days, level=level, seed=seed, draws=draws, engine=engine)
+    found = drift(store, days=days, level=level, seed=seed, draws=draws, engine=engine, progress=progress)
     rows, _ = _rows(store)
     plan = _plan(store, rows, detect, user_window_days)
     try:
