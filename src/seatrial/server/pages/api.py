@@ -140,9 +140,10 @@ def steps(asked: Asked) -> Response:
 
 
 def results(asked: Asked) -> Response:
-    """Stored results, newest first."""
+    """Stored results, newest first, and the names of those that are damaged."""
     _within(asked, ["kind"], 2000)
-    return _json({"results": asked.store.results(asked.text("kind") or None)})
+    kind = asked.text("kind") or None
+    return _json({"results": asked.store.results(kind), "unreadable": asked.store.unreadable_results(kind)})
 
 
 def result(asked: Asked) -> Response:

@@ -120,8 +120,7 @@ def again(asked: Asked) -> Response:
 
 
 def _gone(asked: Asked, found: Draft | None) -> Response:
-    by = "" if found is None else _by(found)
-    return asked.page("draft_gone.html", {"found": found, "by": by, "suite": str(asked.site.suite)})
+    return asked.page("draft_gone.html", {"found": found, "suite": str(asked.site.suite)})
 
 
 def approve(asked: Asked) -> Response:
