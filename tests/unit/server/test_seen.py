@@ -99,11 +99,12 @@ def opened(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tes
 
 
 def addresses(store: Store) -> list[tuple[str, dict[str, str]]]:
-    """Every address, asked for each thing that addresses ask for."""
+    """Every address, asked for each thing that addresses ask for; those of results, for a result of every kind."""
     wanted = {"task": "the-draft", "run": RUN, "text": words("read"), "unit": "turn"}
-    some = [{}, wanted, *({"id": session(name), "field": "text"} for name in ("read", "attempt"))]
-    some += [{"id": head.id, "result": head.id, "queue": head.id} for head in store.results()]
-    return [(page.path, query) for page in PAGES if "GET" in page.methods for query in some]
+    results = [{"id": head.id, "result": head.id, "queue": head.id} for head in store.results()]
+    some = [{}, wanted, *({"id": session(name), "field": "text"} for name in ("read", "attempt")), results[0]]
+    paths = [page.path for page in PAGES if "GET" in page.methods]
+    return [(p, query) for p in paths for query in some + (results if p.endswith("/result") else [])]
 
 
 def said_in(path: str, query: dict[str, str], text: str) -> set[str]:

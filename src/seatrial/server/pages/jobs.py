@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from seatrial.errors import InputError, UsageError
+from seatrial.server import again, stored
 from seatrial.server.drafted import Written
 from seatrial.server.jobs import Job
 from seatrial.server.pages.drafts import written
@@ -100,7 +101,8 @@ def begin(asked: Asked, what: object, given: Mapping[str, object]) -> Job:
     if outcome not in RANKINGS:
         raise UsageError(f"there is no outcome {outcome[:40]!r}", hint=f"one of: {', '.join(RANKINGS)}")
     if what == "rank":
-        title, arguments = "Rank the models", ["rank", "--outcome", outcome]
+        same = str(given.get("again", ""))
+        title, arguments = "Rank the models", ["rank", *(_again(asked, same) if same else ["--outcome", outcome])]
     elif what == "drift":
         title, arguments = "Look for drift", ["drift"]
     elif what == "signals":
@@ -111,6 +113,11 @@ def begin(asked: Asked, what: object, given: Mapping[str, object]) -> Job:
         raise UsageError(f"there is no job {str(what)[:40]!r}", hint="one of: rank, signals, drift, verify")
     asked.did("started", about=title)
     return asked.site.jobs.start(title, arguments, asked.who.name)
+
+
+def _again(asked: Asked, ident: str) -> list[str]:
+    kept = asked.result(ident, seen=False)
+    return again.options(stored.ranking(kept), kept.name)
 
 
 def cancel(asked: Asked) -> Response:
