@@ -191,12 +191,12 @@ _BY_COMMAND: dict[str, Callable[[StoredResult], tuple[Section, ...]]] = {
 
 def drift_over_time(results: Sequence[StoredResult]) -> Section | None:
     """What each look found, one after the other: net improvement by model, and how many measures changed."""
-    looks = []
+    looks, older = [], 0
     for result in list(results)[:_OVER_TIME][::-1]:
         try:
             looks.append((result, as_record(result, Drift)))
         except UsageError:
-            continue
+            older += 1
     if len(looks) < 2:
         return None
     models = list(dict.fromkeys(m.model for _, d in looks for m in d.models))[:8]
@@ -230,7 +230,10 @@ def drift_over_time(results: Sequence[StoredResult]) -> Section | None:
     table = Table(caption="Every look", columns=tuple(Column(head=h, right=h == "Changed") for h in head), rows=rows)
     return Section(
         heading="Over time",
-        paragraphs=("Looks are shown side by side; only a board of 'seatrial watch' holds at every look together.",),
+        paragraphs=(
+            "Looks are shown side by side; only a board of 'seatrial watch' holds at every look together.",
+            *((f"Left out, because another version of seatrial made them: {older}.",) if older else ()),
+        ),
         charts=(chart,) if panels else (),
         tables=(table,),
         key="over-time",

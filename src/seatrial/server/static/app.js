@@ -54,6 +54,9 @@
     window.addEventListener("pageshow", () => all("input[type=search]", browse).forEach((f) => { f.disabled = false; }));
   }
   if (window.matchMedia("(min-width: 901px)").matches) all("[data-wide-open]").forEach((d) => { d.open = true; });
+  // A form that was refused: on to the field that is at fault, with the reason beside it
+  const fault = one("input[aria-describedby~=problem], textarea[aria-describedby~=problem], select[aria-describedby~=problem], button[aria-describedby~=problem]");
+  if (fault) fault.focus();
   // A question before what cannot be undone
   all("[data-ask]").forEach((form) => form.addEventListener("submit", (event) => {
     if (!window.confirm(form.dataset.ask)) event.preventDefault();
