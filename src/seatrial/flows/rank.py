@@ -144,14 +144,16 @@ def rank_paths(
                 workers=workers,
                 progress=progress,
             )
+        missing = intake.attrition(opened, assignments) if assignments is not None and not paths else ()
         heard = voices.chosen(turn_labels, every_kind=options.every_kind)
         extract_store(opened, options.weights, silent=heard.silent, engine=power, progress=progress)
         known = label_files.read_told(labels) if labels is not None else None
         ranking = rank_store(
             opened, options, read, labels=known.table if known else None, heard=heard, engine=power, progress=progress
         )
-        if known is not None and known.warnings:
-            ranking = msgspec.structs.replace(ranking, warnings=(*known.warnings, *ranking.warnings))
+        told = (*(known.warnings if known is not None else ()), *missing)
+        if told:
+            ranking = msgspec.structs.replace(ranking, warnings=(*told, *ranking.warnings))
         return RankRun(ranking=ranking, read=read, data_version=opened.data_version, worker_ids=power.worker_ids())
 
 

@@ -10,23 +10,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import polars as pl
 
 from seatrial.errors import InputError
 from seatrial.privacy import Pseudonyms
 from seatrial.records import Assignment
+from seatrial.store import Store
 
 COLUMNS = "unit, arm and p_<arm> for every arm; optional: stratum, epoch, time, user"
 LISTED = 50
 """Unmatched units that are listed one by one."""
 
+READ = ("session", "user", "task", "start", "parent", "unit", "assigned_arm")
+"""The columns of stored sessions that tell which units are here."""
+
 
 class AssignmentReport(msgspec.Struct, frozen=True, kw_only=True):
     """How the assignment file met the traces.
 
-    `units` are those of the file; `matched_by` counts sessions by what the unit was (session, user, task).
-    `unmatched_units` lists units that no session of this ingest belongs to (the first 50; `n_unmatched_units`
-    counts all), `unmatched_sessions` counts sessions, sub-agents aside, without an assignment.
-    `other_arm` counts sessions that another model served than the assigned arm.
+    `units` are those of the file. `unmatched_units` lists units that no session of the store belongs to, whenever it
+    was read (the first 50; `n_unmatched_units` counts all): the attrition. `n_unjoined` counts sessions of the store
+    that belong to a unit, but were read without the file and carry no assignment. The rest is of this ingest:
+    `matched_by` counts sessions by what the unit was (session, user, task), `unmatched_sessions` counts sessions,
+    sub-agents aside, without an assignment, and `other_arm` sessions that another model served than the assigned arm.
     """
 
     units: int
@@ -35,6 +41,20 @@ class AssignmentReport(msgspec.Struct, frozen=True, kw_only=True):
     n_unmatched_units: int
     unmatched_sessions: int
     other_arm: int
+    n_unjoined: int = 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What whoever assigned should know."""
+        found = []
+        if self.n_unmatched_units:
+            found.append(f"{self.n_unmatched_units} of {self.units} assigned units have no session here")
+        if self.n_unjoined:
+            found.append(
+                f"{self.n_unjoined} stored sessions belong to assigned units but were read without the assignments: "
+                "read their files again with --assignments"
+            )
+        return tuple(found)
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -169,6 +189,11 @@ def own_ids(session: str) -> list[str]:
     return [session, *shorter, *(session[cut + 1 :] for cut in cuts[:1] if session[cut] == "~")]
 
 
+def stored(store: Store) -> pl.DataFrame:
+    """What `Join.report` reads of a store's sessions."""
+    return store.table("sessions", ordered=False).select(READ).collect()
+
+
 class Join:
     """Joins a file to traces as they come in, and keeps the account."""
 
@@ -177,7 +202,6 @@ class Join:
         # Users arrive as pseudonyms: so are units that are users.
         self._users = {pseudonyms.of(unit): unit for unit in assignments.units()}
         self._pseudonyms = pseudonyms
-        self._met: set[str] = set()
         self._matched_by: dict[str, int] = {}
         self._unmatched = 0
         self._other_arm = 0
@@ -196,26 +220,46 @@ class Join:
 
         Its id is that of the trace, or the source's own id, which the trace's may carry a mark behind.
         """
+        found = self._drawn(session=session, user=user, task=task, start=start, sub_agent=sub_agent)
+        if found is None:
+            self._unmatched += not sub_agent
+            return None
+        kind, _, drawn = found
+        self._matched_by[kind] = self._matched_by.get(kind, 0) + 1
+        self._other_arm += served is not None and served != drawn.assignment.arm
+        named = None if drawn.user is None else self._pseudonyms.of(drawn.user)
+        if kind == "user":
+            return msgspec.structs.replace(drawn.assignment, unit=user), named
+        return drawn.assignment, named
+
+    def _drawn(
+        self, *, session: str, user: str | None, task: str | None, start: float | None, sub_agent: bool
+    ) -> tuple[str, str, Drawn] | None:
+        """What the unit is, its name in the file, and its draw."""
         named_as = [session] if sub_agent else own_ids(session)
         candidates: list[tuple[str, str | None]] = [("session", name) for name in named_as]
         candidates += [("user", self._users.get(user or "")), ("task", task)]
         for kind, unit in candidates:
             drawn = None if unit is None else self._assignments.find(unit, start)
-            if drawn is None or unit is None:
-                continue
-            self._met.add(unit)
-            self._matched_by[kind] = self._matched_by.get(kind, 0) + 1
-            self._other_arm += served is not None and served != drawn.assignment.arm
-            named = None if drawn.user is None else self._pseudonyms.of(drawn.user)
-            if kind == "user":
-                return msgspec.structs.replace(drawn.assignment, unit=user), named
-            return drawn.assignment, named
-        self._unmatched += not sub_agent
+            if drawn is not None and unit is not None:
+                return kind, unit, drawn
         return None
 
-    def report(self) -> AssignmentReport:
-        """The account so far."""
-        unmatched = [u for u in self._assignments.units() if u not in self._met]
+    def report(self, sessions: pl.DataFrame) -> AssignmentReport:
+        """The account so far. `sessions` are all of the store (columns `READ`): its units are counted by them, whatever
+        was read just now."""
+        met: set[str] = set()
+        unjoined = 0
+        for session, user, task, start, parent, unit, arm in sessions.select(READ).iter_rows():
+            known = self._users.get(unit or "", unit)
+            if arm is not None and known is not None and self._assignments.find(known, start) is not None:
+                met.add(known)
+                continue
+            found = self._drawn(session=session, user=user, task=task, start=start, sub_agent=parent is not None)
+            if found is not None:
+                met.add(found[1])
+                unjoined += arm is None
+        unmatched = [u for u in self._assignments.units() if u not in met]
         return AssignmentReport(
             units=len(self._assignments),
             matched_by=dict(sorted(self._matched_by.items())),
@@ -223,4 +267,5 @@ class Join:
             n_unmatched_units=len(unmatched),
             unmatched_sessions=self._unmatched,
             other_arm=self._other_arm,
+            n_unjoined=unjoined,
         )

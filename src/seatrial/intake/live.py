@@ -18,7 +18,7 @@ from seatrial.errors import SeatrialError
 from seatrial.ingest.otlp import READER
 from seatrial.ingest.span_traces import assemble
 from seatrial.ingest.spans import Span
-from seatrial.intake.assignments import AssignmentReport, Assignments, Join
+from seatrial.intake.assignments import AssignmentReport, Assignments, Join, stored
 from seatrial.intake.prepare import Prepared, as_prepared, pseudonymise
 from seatrial.intake.settle import join, rename
 from seatrial.privacy import redact
@@ -66,7 +66,7 @@ class Live:
     @property
     def assignments(self) -> AssignmentReport | None:
         """How the assignments met the conversations so far; None where none were given."""
-        return None if self._join is None else self._join.report()
+        return None if self._join is None else self._join.report(stored(self._store))
 
     def keep(self, groups: Sequence[Sequence[Span]]) -> LiveResult:
         """Commit the present state of these groups, all at once.

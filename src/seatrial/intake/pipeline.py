@@ -11,7 +11,7 @@ import msgspec
 from seatrial import ingest as reading_room
 from seatrial.engine import local
 from seatrial.errors import InputError, UsageError
-from seatrial.intake.assignments import Assignments, Join
+from seatrial.intake.assignments import Assignments, Join, stored
 from seatrial.intake.commit import Committer
 from seatrial.intake.prepare import How, Part, Prepared, ReadFile, parts_of, parts_of_batch
 from seatrial.intake.result import IngestResult
@@ -114,6 +114,15 @@ def run(
     return msgspec.structs.replace(_result(committer, store, matching, warnings), originals=kept)
 
 
+def attrition(store: Store, assignments: Path) -> tuple[str, ...]:
+    """Warnings about units of a CSV that no session of a store belongs to, where nothing is read with it.
+
+    Raises:
+        InputError: the assignments cannot be read.
+    """
+    return Join(Assignments(assignments), store.pseudonyms()[0]).report(stored(store)).warnings
+
+
 def _keep(store: Store, committer: Committer, sources: dict[str, list[str]], warnings: list[str]) -> int:
     """Keep the files that gave sessions, under the names that these have in the store; how many."""
     kept = 0
@@ -177,9 +186,9 @@ def _result(committer: Committer, store: Store, matching: Join | None, warnings:
     reports = committer.reports
     kept = sum(r.status == "kept" for r in reports)
     skips = [s for r in reports for s in _skips(r)]
-    report = None if matching is None else matching.report()
-    if report is not None and report.n_unmatched_units:
-        warnings.append(f"{report.n_unmatched_units} of {report.units} assigned units have no session here")
+    report = None if matching is None else matching.report(stored(store))
+    if report is not None:
+        warnings += report.warnings
     return IngestResult(
         files={"read": len(reports), "kept": kept, "skipped": len(reports) - kept},
         sessions=committer.sessions,
@@ -206,4 +215,4 @@ def _skips(report: FileReport) -> list[Skip]:
     return listed
 
 
-__all__ = ["ingest", "run"]
+__all__ = ["attrition", "ingest", "run"]

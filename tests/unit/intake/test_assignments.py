@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from seatrial.errors import InputError
-from seatrial.intake import Assignments, ingest
+from seatrial.intake import Assignments, attrition, ingest
 from seatrial.intake.assignments import own_ids
 from seatrial.intake.pipeline import run
 from seatrial.store import Store
@@ -147,3 +147,29 @@ def test_own_ids(session: str, own: str) -> None:
     assert own_ids(session)[0] == session
     assert own in own_ids(session)
     assert "" not in own_ids(session)
+
+
+def test_units_without_a_session_are_those_of_the_whole_store(store: Store, fake: ModuleType, tmp_path: Path) -> None:
+    files = [
+        fake.write(tmp_path / f"s{n}.jsonl", fake.say(f"{n}", who="agent", model="m1", user=user))
+        for n, user in enumerate(("ann", "bob", "cleo", "ann"))
+    ]
+    arms = Assignments(
+        table(tmp_path, "unit,arm,p_m1,p_m2\nann,m1,0.5,0.5\ns1,m1,0.5,0.5\ntask of s2,m1,1,0\nu,m1,1,0\n")
+    )
+    for group in ([files[0]], files, [files[3]], files[1:3], []):
+        before = run(store, group, fake.read_file, assignments=arms).assignments
+        assert before is not None
+        if group == [files[0]]:
+            assert before.unmatched_units == ("s1", "task of s2", "u")
+            continue
+        assert (before.unmatched_units, before.n_unmatched_units, before.n_unjoined) == (("u",), 1, 0)
+    assert attrition(store, arms.path) == ("1 of 4 assigned units have no session here",)
+
+
+def test_sessions_that_were_read_without_the_assignments_are_told(
+    store: Store, fake: ModuleType, tmp_path: Path
+) -> None:
+    run(store, [fake.write(tmp_path / "s1.jsonl", fake.say("1", who="agent", model="m1"))], fake.read_file)
+    (told,) = attrition(store, table(tmp_path, "unit,arm,p_m1,p_m2\ns1,m1,0.5,0.5\n"))
+    assert told.startswith("1 stored sessions belong to assigned units but were read without the assignments")
