@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from seatrial.cli.app import app
+from seatrial.cli.app import app, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,3 +62,24 @@ def test_reference_names_every_command_and_option() -> None:
         if o.startswith("--") and o not in {"--help"} and f"`{o}`" not in text
     ]
     assert not missing, "run scripts/reference"
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_an_empty_value_is_refused_not_taken_for_an_option_that_is_absent(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = [p for p in getattr(commands()[name], "params", []) if not getattr(p, "is_flag", False)]
+    assert taken or name in {"doctor", "suite schema"}
+    for parameter in taken:
+        options = [o for o in parameter.opts if o.startswith("-")]
+        for given in [[option, ""] for option in options] or [[""]]:
+            assert run([*name.split(), *given]) == 2, (name, given)
+            said = capsys.readouterr().err
+            assert "was given an empty value" in said, (name, given, said)
+            assert not options or max(options, key=len) in said
+
+
+def test_an_empty_value_among_several_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rank", "x", "--where", "a=b", "--where="]) == 2
+    assert run(["rank", "x", ""]) == 2
+    assert capsys.readouterr().err.count("was given an empty value") == 2

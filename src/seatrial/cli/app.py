@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from seatrial._version import __version__
 from seatrial.cli.assign import register as add_assign
 from seatrial.cli.demo import register as add_demo
 from seatrial.cli.doctor import register as add_doctor
+from seatrial.cli.empty import refuse_empty
 from seatrial.cli.export import register as add_export
 from seatrial.cli.gate import register as add_gate
 from seatrial.cli.grade import register as add_grade
@@ -106,8 +107,12 @@ def main(argv: list[str] | None = None) -> None:
     sys.exit(status)
 
 
-_tree = functools.cache(typer.main.get_command)
-"""The tree of commands, made once a process: reading all signatures takes a tenth of a second."""
+@functools.cache
+def _tree(asked: typer.Typer) -> Any:
+    """The tree of commands, made once a process: reading all signatures takes a tenth of a second."""
+    made = typer.main.get_command(asked)
+    refuse_empty(made)
+    return made
 
 
 def run(argv: list[str]) -> int:

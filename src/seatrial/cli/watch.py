@@ -13,7 +13,7 @@ from seatrial.cli.output import JsonOption, LevelOption, SeedOption, StoreOption
 
 if TYPE_CHECKING:
     from seatrial.engine.choice import Engine
-    from seatrial.records.drift import Drift
+    from seatrial.records.drift import DeployMark, Drift
     from seatrial.store import Store
 
 DrawsOption = Annotated[int, typer.Option(min=999, help="Draws of the permutation tests.")]
@@ -68,8 +68,8 @@ def drift(
     with output.progress(quiet=as_json) as step:
         found = flow.drift(
             opened,
-            before=flow.span(baseline) if baseline else None,
-            now=flow.span(window) if window else None,
+            before=None if baseline is None else flow.span(baseline),
+            now=None if window is None else flow.span(window),
             days=days,
             outcome=outcome,
             max_age_days=max_age,
@@ -138,25 +138,55 @@ def _worked(url: str, engine: Engine) -> dict[str, object] | None:
 
 
 def mark(
-    text: Annotated[str, typer.Argument(help="What was deployed.")],
+    text: Annotated[str | None, typer.Argument(help="What was deployed.", show_default=False)] = None,
     at: Annotated[str | None, typer.Option(metavar="TIME", help="When (UTC); default: now.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the deploys known, and change nothing.")] = False,
+    removed: Annotated[
+        str | None,
+        typer.Option("--remove", metavar="NAME", help="Take this mark back; --at tells which of several."),
+    ] = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put a deploy on record, so that later changes can be told to come after it.
 
-    Example: seatrial mark "prompt v12" --at 2026-11-28T09:00
+    Examples:
+
+      seatrial mark "prompt v12" --at 2026-11-28T09:00
+
+      seatrial mark --list
+
+      seatrial mark --remove "prompt v12"
     """
+    from seatrial.errors import UsageError
+    from seatrial.flows import marks
     from seatrial.flows import watch as flow
 
-    made = flow.mark(_open(store), text, flow.moment(at) if at else None)
+    if (text is not None) + listed + (removed is not None) != 1 or (listed and at is not None):
+        raise UsageError("name what was deployed, or give --list, or --remove NAME", hint='seatrial mark "prompt v12"')
+    opened, when = _open(store), None if at is None else flow.moment(at)
+    if listed:
+        known = flow.marks(opened)
+        if as_json:
+            output.emit("mark", known)
+        else:
+            _show_marks(known)
+        return
+    made = flow.mark(opened, text, when) if text is not None else marks.remove(opened, removed or "", when)
     if as_json:
         output.emit("mark", made)
         return
     from seatrial.report.chapters.drift import minute
     from seatrial.report.text import visible
 
-    output.console().print(f"Marked at {minute(made.time)} UTC: {visible(made.text)}", markup=False)
+    said = "Marked" if text is not None else "Taken back, the mark"
+    output.console().print(f"{said} at {minute(made.time)} UTC: {visible(made.text)}", markup=False)
+
+
+def _show_marks(known: Sequence[DeployMark]) -> None:
+    from seatrial.report.chapters import marks as chapter
+
+    output.show(chapter.known(known))
 
 
 def refresh(
@@ -193,7 +223,7 @@ def refresh(
 
     made = flow.refresh(
         opened,
-        flow.span(window) if window else None,
+        None if window is None else flow.span(window),
         days=days,
         n=n,
         outcome=outcome,

@@ -285,6 +285,11 @@ class RemoteStore(Store):
             self._pull_results()
         return super().result(ident)
 
+    def remove_result(self, ident: str) -> None:
+        self.result(ident)  # it may be in the bucket alone
+        super().remove_result(ident)
+        self.bucket.delete([f"{RESULTS}/{ident}.json"])
+
     def strike_results(self, identifiers: Sequence[str]) -> int:
         self._pull_results()
         folder = self.path / RESULTS

@@ -132,6 +132,16 @@ class Results:
         except (msgspec.DecodeError, OSError, RecursionError) as error:
             raise StoreError(f"result {ident} cannot be read: {error}", file=str(path), hint="remove it") from error
 
+    def remove(self, ident: str) -> None:
+        """Remove one result.
+
+        Raises:
+            InputError: there is none of that id.
+        """
+        self.get(ident)
+        self._path(ident).unlink(missing_ok=True)
+        sync_path(self._root)
+
     def problems(self) -> list[str]:
         """What is wrong with the files: unreadable ones, and those that hold something else than their name says."""
         wrong = []

@@ -303,6 +303,11 @@ class Store:
         """
         return self._results.get(ident)
 
+    def remove_result(self, ident: str) -> None:
+        """Remove one result (`Results.remove`)."""
+        with self.writing():
+            self._results.remove(ident)
+
     def strike_results(self, identifiers: Sequence[str]) -> int:
         """Remove the results that name one of these sessions, blobs or pseudonyms; how many."""
         return self._results.strike(identifiers)
