@@ -17,7 +17,8 @@ from seatrial.errors import MissingExtra, StoreError, UsageError
 TIMEOUT_S = 30
 """Seconds that one request may take; a writer's lease is longer (`lease`)."""
 
-_URL = re.compile(r"s3:/{1,2}([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*?))?/*")
+_NAME = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_URL = re.compile(rf"s3:/{{1,2}}({_NAME})(?:/(.*?))?/*")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?:/|$)")
 _AT_ONCE = 500
 
@@ -35,9 +36,27 @@ def normal(url: object) -> str:
     """
     found = _URL.fullmatch(str(url))
     if found is None:
-        given = re.sub(":/*", "://", str(url), count=1)
-        raise UsageError(f"a store is a folder or s3://BUCKET/PREFIX, not {given}", hint="see the page on the store")
+        given = re.sub(r":/(?!/)", "://", str(url), count=1)
+        raise UsageError(
+            f"a store is a folder or s3://BUCKET/PREFIX, not {given}{_why_no_bucket(given)}",
+            hint="see the page on the store",
+        )
     return f"s3://{found[1]}/{found[2]}" if found[2] else f"s3://{found[1]}"
+
+
+def _why_no_bucket(url: str) -> str:
+    """What is wrong with the bucket's name; empty where the fault lies elsewhere."""
+    found = re.match(r"s3://([^/]*)", url)
+    if found is None:
+        return ""
+    name = found[1]
+    if not name:
+        return ": it names no bucket"
+    if not 3 <= len(name) <= 63:
+        return f": a bucket's name has 3 to 63 characters, and {name[:80]!r} has {len(name)}"
+    if re.fullmatch(_NAME, name) is None:
+        return ": a bucket's name is of small letters, digits, dots and hyphens, with no dot or hyphen at its ends"
+    return ""
 
 
 def _endpoint() -> str:
@@ -96,7 +115,8 @@ class Bucket:
         with self._told():
             try:
                 answer = self._lib.get(self._store, key)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                self._sure_of_bucket(error)
                 return None
             return Thing(bytes(answer.bytes()), answer.meta["e_tag"])
 
@@ -111,7 +131,8 @@ class Bucket:
                 answer = self._lib.get(self._store, key, options={"if_none_match": tag} if tag else None)
             except self._lib.exceptions.NotModifiedError:
                 return None
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                self._sure_of_bucket(error)
                 raise StoreError("the object has gone", file=f"{self.url}/{key}", hint="restore the store") from None
             return Thing(bytes(answer.bytes()), answer.meta["e_tag"])
 
@@ -133,7 +154,10 @@ class Bucket:
         with self._told():
             try:
                 return self._note(self._lib.put(self._store, key, data, mode={"e_tag": tag}))
-            except (self._lib.exceptions.PreconditionError, FileNotFoundError):
+            except self._lib.exceptions.PreconditionError:
+                return None
+            except FileNotFoundError as error:
+                self._sure_of_bucket(error)
                 return None
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
@@ -151,8 +175,8 @@ class Bucket:
             with self._told():
                 try:
                     self._lib.delete(self._store, list(keys[start : start + _AT_ONCE]))
-                except FileNotFoundError:
-                    continue
+                except FileNotFoundError as error:
+                    self._sure_of_bucket(error)
 
     def _note(self, answer: Any) -> str:
         if answer.get("version") not in (None, "null"):
@@ -166,10 +190,58 @@ class Bucket:
         except (self._lib.exceptions.BaseError, OSError) as error:
             raise self._unreachable(error) from error
 
+    def _sure_of_bucket(self, error: Exception) -> None:
+        """An object that is not there is an answer; a bucket that is not there is none."""
+        if "NoSuchBucket" in str(error):
+            raise self._unreachable(error) from error
+
     def _unreachable(self, error: Exception) -> StoreError:
-        said = " ".join(str(error).split("\n\nDebug source")[0].split())[:300]
+        said = str(error).split("\n\nDebug source")[0]
+        name = self.url.removeprefix("s3://").split("/")[0]
+        for sign, message, hint in _REFUSALS:
+            if sign.search(said) is not None:
+                return StoreError(message.format(bucket=name), file=self.url, hint=hint)
+        code, text = (re.search(rf"<{tag}>(.*?)</{tag}>", said, re.S) for tag in ("Code", "Message"))
+        if code is not None:
+            said = f"{code[1]}{f': {text[1]}' if text is not None else ''}"
         return StoreError(
-            f"the object store does not answer as it should: {said}",
+            f"the object store does not answer as it should: {' '.join(said.split())[:300]}",
             file=self.url,
             hint="check the bucket's name, AWS_ENDPOINT_URL, AWS_REGION and the credentials",
         )
+
+
+_KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_REFUSALS = (
+    (
+        re.compile("NoSuchBucket"),
+        "there is no bucket {bucket}",
+        "make it first, or check its name, AWS_ENDPOINT_URL and AWS_REGION",
+    ),
+    (
+        re.compile(r"169\.254\.169\.254|169\.254\.170\.2\b|latest/api/token|latest/meta-data"),
+        "there are no credentials for the object store",
+        f"set {_KEYS}, and AWS_SESSION_TOKEN where they are temporary",
+    ),
+    (
+        re.compile(r"InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|401 Unauthorized"),
+        "the object store does not know these credentials",
+        f"check {_KEYS}, and AWS_SESSION_TOKEN where they are temporary",
+    ),
+    (
+        re.compile(r"AccessDenied|403 Forbidden"),
+        "these credentials may not use the bucket {bucket}",
+        "they need to list the bucket, and to read, write and delete its objects",
+    ),
+    (
+        re.compile(r"PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraint"),
+        "the bucket {bucket} is in another region",
+        "set AWS_REGION to the region that it is in",
+    ),
+    (
+        re.compile(r"error sending request|error trying to connect|dns error"),
+        "the object store cannot be reached",
+        "check AWS_ENDPOINT_URL, AWS_REGION and the network",
+    ),
+)
+"""What object stores and their client say, as patterns, and what a person should read instead, with a hint."""

@@ -369,7 +369,9 @@ def open_remote(url: str, *, create: bool = False, durable: bool = True) -> Remo
     if marker is None:
         if not create:
             raise InputError(
-                "there is no store here", file=bucket.url, hint=f"make one with: seatrial ingest PATH --store {url}"
+                "there is no store here",
+                file=bucket.url,
+                hint=f"make one with: seatrial ingest PATH --store {bucket.url}",
             )
         marker = _create(bucket, folder)
     about = folder / MARKER

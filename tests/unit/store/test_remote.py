@@ -348,8 +348,12 @@ def test_results_are_seen_everywhere(machine: Machine) -> None:
 
 
 def test_a_place_that_is_no_store(s3: Any, machine: Machine, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no store here"):
+    with pytest.raises(InputError, match="no store here") as none:
         machine("one", create=False)
+    assert none.value.hint == f"make one with: seatrial ingest PATH --store {URL}"
+    with pytest.raises(InputError) as cleaned_up:
+        Store.open(Path(URL))
+    assert cleaned_up.value.hint == none.value.hint
     s3.put_object(Bucket="a-bucket", Key="team/store/holiday.jpg", Body=b"x")
     with pytest.raises(InputError, match="not a store and is not empty"):
         machine("one")
@@ -366,9 +370,53 @@ def test_a_folder_that_follows_a_store_which_gave_way_is_not_mixed_up(s3: Any, m
         machine("one")
 
 
-def test_a_bucket_that_does_not_answer_is_said_so(machine: Machine) -> None:
-    with pytest.raises(StoreError, match="object store does not answer"):
-        Store.open("s3://no-such-bucket/x", create=True)
+@pytest.mark.parametrize("create", [False, True])
+def test_a_bucket_that_is_not_there_is_said_so(machine: Machine, create: bool) -> None:
+    with pytest.raises(StoreError, match="there is no bucket no-such-bucket ") as missing:
+        Store.open("s3://no-such-bucket/x", create=create)
+    assert "make it first" in str(missing.value.hint)
+    bucket = Bucket("s3://no-such-bucket/x")
+    for use in (
+        lambda: bucket.put("k", b"v"),
+        lambda: bucket.create("k", b"v"),
+        lambda: bucket.replace("k", b"v", "tag"),
+        lambda: bucket.changed("k", None),
+        lambda: list(bucket.list()),
+        lambda: bucket.delete(["k"]),
+    ):
+        with pytest.raises(StoreError, match="there is no bucket no-such-bucket "):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("said", "read", "hint"),
+    [
+        (
+            "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 2.9ms - Server returned "
+            "non-2xx status code: 403 Forbidden: denied",
+            "there are no credentials for the object store",
+            "set AWS_ACCESS_KEY_ID",
+        ),
+        ("<Error><Code>InvalidAccessKeyId</Code></Error>", "does not know these credentials", "check AWS_ACCESS"),
+        ("status code: 403 Forbidden: <Error><Code>AccessDenied</Code>", "may not use the bucket a-bucket", "to list"),
+        ("<Error><Code>PermanentRedirect</Code></Error>", "a-bucket is in another region", "AWS_REGION"),
+        ("HTTP error: error sending request", "the object store cannot be reached", "AWS_ENDPOINT_URL"),
+        (
+            'boom: <?xml version="1.0"?> <Error><Code>SlowDown</Code><Message>Reduce\nyour rate</Message></Error>',
+            "does not answer as it should: SlowDown: Reduce your rate",
+            "check the bucket",
+        ),
+        (
+            "Generic S3 error: odd\n\nDebug source:\nlong",
+            "does not answer as it should: Generic S3 error: odd",
+            "check",
+        ),
+    ],
+)
+def test_what_an_object_store_says_is_told_in_words(s3: Any, said: str, read: str, hint: str) -> None:
+    told = Bucket(URL)._unreachable(OSError(said))
+    assert told.message.endswith(read)
+    assert hint in str(told.hint)
 
 
 def test_urls() -> None:
@@ -379,6 +427,24 @@ def test_urls() -> None:
     for wrong in ("gs://a-bucket/x", "s3://", "https://example.com/x"):
         with pytest.raises(UsageError, match="a store is a folder or s3"):
             Store.open(wrong)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("s3://bk/st", "s3://bk/st: a bucket's name has 3 to 63 characters, and 'bk' has 2"),
+        (Path("s3://bk/st"), "s3://bk/st: a bucket's name has 3 to 63 characters, and 'bk' has 2"),
+        ("s3://" + "b" * 64, f"a bucket's name has 3 to 63 characters, and {'b' * 64!r} has 64"),
+        ("s3:///x", "s3:///x: it names no bucket"),
+        ("s3://My_Bucket/x", "a bucket's name is of small letters, digits, dots and hyphens"),
+        ("gs://a-bucket/x", "not gs://a-bucket/x"),
+    ],
+)
+def test_a_url_that_is_none_is_told_why(url: str | Path, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        normal(url)
+    assert said in refused.value.message
+    assert said.startswith("a bucket") or refused.value.message.endswith(said)
 
 
 def test_the_folder_itself_opens_the_store_that_it_follows(machine: Machine, trace: Make, put: Put) -> None:
