@@ -154,9 +154,7 @@ class Bucket:
         with self._told():
             try:
                 return self._note(self._lib.put(self._store, key, data, mode={"e_tag": tag}))
-            except self._lib.exceptions.PreconditionError:
-                return None
-            except FileNotFoundError as error:
+            except (self._lib.exceptions.PreconditionError, FileNotFoundError) as error:
                 self._sure_of_bucket(error)
                 return None
 
