@@ -79,7 +79,7 @@ _EXTRAS = (
 
 
 def installation() -> dict[str, Any]:
-    """Versions, readers and extras of this installation."""
+    """Versions, readers, extras and plugins of this installation."""
     readers = [{"name": r.name, "version": r.version, "verified": r.verified} for r in ingest.readers()]
     extras = [
         {"extra": name, "installed": all(importlib.util.find_spec(m) for m in modules), "for": purpose}
@@ -90,5 +90,30 @@ def installation() -> dict[str, Any]:
         "python": platform.python_version(),
         "readers": readers,
         "extras": extras,
+        "plugins": _plugins(),
         "warnings": [str(broken) for group in plugins.GROUPS for broken in plugins.plugins(group).broken],
     }
+
+
+def _plugins() -> list[dict[str, Any]]:
+    """What other packages bring, and whether it is in use: a name that is taken, or an object that is none of its kind,
+    is not."""
+    from seatrial.dimensions.catalogue import dimensions
+    from seatrial.grading.catalogue import checks
+
+    used: dict[str, tuple[Any, ...]] = {
+        "seatrial.readers": tuple(ingest.readers()),
+        "seatrial.checks": checks(),
+        "seatrial.dimensions": dimensions(),
+    }
+    return [
+        {
+            "kind": group.removeprefix("seatrial.").removesuffix("s"),
+            "name": str(getattr(p.value, "name", p.name)),
+            "version": str(getattr(p.value, "version", "")),
+            "distribution": p.distribution,
+            "in_use": group not in used or any(p.value is u for u in used[group]),
+        }
+        for group in plugins.GROUPS
+        for p in plugins.plugins(group).found
+    ]

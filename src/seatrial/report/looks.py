@@ -188,11 +188,27 @@ def verification(ok: bool, checks: Sequence[Check], problems: Sequence[str], ses
     )
 
 
+_PLUGINS = (
+    Column(head="kind"),
+    Column(head="name", name=True),
+    Column(head="version"),
+    Column(head="package", name=True),
+    Column(head="state"),
+)
+
+
 def installation(facts: Mapping[str, Any]) -> Section:
-    """Versions, extras and readers."""
+    """Versions, extras, readers and plugins."""
     readers = tuple((r["name"], r["version"], "yes" if r["verified"] else "no: built to the specification")
                     for r in facts["readers"])  # fmt: skip
     extras = tuple((e["extra"], "installed" if e["installed"] else "not installed", e["for"]) for e in facts["extras"])
+    plugged = tuple(
+        (
+            clean(p["kind"]), clean(p["name"]), clean(p["version"]), clean(p["distribution"]),
+            "in use" if p["in_use"] else "left out: its name is taken, or it is no " + clean(p["kind"]),
+        )
+        for p in facts["plugins"]
+    )  # fmt: skip
     return Section(
         heading=f"seatrial {facts['seatrial']} on Python {facts['python']}",
         tables=(
@@ -206,6 +222,7 @@ def installation(facts: Mapping[str, Any]) -> Section:
                 columns=(Column(head="extra"), Column(head="state"), Column(head="what for")),
                 rows=extras,
             ),
+            *((Table(caption="From other packages", columns=_PLUGINS, rows=plugged),) if plugged else ()),
         ),
         items=tuple(clean(w) for w in facts["warnings"]),
     )

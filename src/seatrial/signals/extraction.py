@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from seatrial import plugins
 from seatrial.records import CallFact, CorrectionFact, Episode, Signal, SignalKind, Span, Trace
@@ -87,7 +89,7 @@ def _extract(
     found.extend(behaviour.abandonment(trace, talk, settings))
     found.extend(behaviour.feedback(trace))
     for plugin in plugins.plugins("seatrial.detectors").found:
-        found.extend(plugin.value.detect(trace))
+        found.extend(_judging(signal, trace, talk.agent_steps) for signal in plugin.value.detect(trace))
     unhappy = frozenset(
         s.step
         for s in found
@@ -115,6 +117,16 @@ def _extract(
         difficulty=trace.task.difficulty or difficulty.classify(trace.steps),
         difficulty_by="recorded" if trace.task.difficulty else difficulty.VERSION,
     )
+
+
+def _judging(signal: Signal, trace: Trace, agent_steps: Sequence[int]) -> Signal:
+    """A plugin's signal that says nothing of what it judges: the last agent turn up to it, as everywhere (METHODS 1),
+    since a signal without a model counts for none."""
+    at = bisect_right(agent_steps, signal.step)
+    if signal.model is not None or signal.judges_step is not None or not at:
+        return signal
+    judged = next(s for s in trace.steps if s.index == agent_steps[at - 1])
+    return replace(signal, model=turns.model_of(judged, trace), judges_step=judged.index)
 
 
 def _said(trace: Trace, judged: Sequence[tuple[turns.Turn, language.Reading]]) -> list[Signal]:
