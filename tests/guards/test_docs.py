@@ -166,3 +166,5 @@ def test_llms_txt_names_every_page() -> None:
         p.relative_to(docs).with_suffix("").as_posix() for p in docs.rglob("*.md") if p.parent != docs
     )
     assert len(re.findall(r"\]\(", done.stdout)) == len(listed), "no link but the page's own"
+    said = re.findall(r"^- \[[^\]]+\]\([^)]+\): (.*)$", done.stdout, re.M)
+    assert [s for s in said if s.startswith("Made by") or s[-1] not in ".?!" or len(s.split()) < 4] == []

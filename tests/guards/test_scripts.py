@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELLS = [name for name in ("sh", "dash", "bash") if shutil.which(name)]
@@ -54,3 +55,29 @@ def test_test_passes_its_arguments_to_pytest(shell: str, checkout: Path) -> None
     assert lines[-1].endswith("--full -x")
     again = run(shell, checkout, "test")
     assert not any("pip install" in line for line in again), "installing again is skipped while nothing has changed"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_named_python_that_is_not_here_fails_the_wheel(shell: str, checkout: Path) -> None:
+    """Before anything is built: a release must not go out untried on one of the Pythons that it promises."""
+    done = subprocess.run(
+        [shell, "scripts/wheel", "python-of-nowhere", "python3.11"],
+        cwd=checkout, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == "python-of-nowhere: not here, or older than 3.11\n"
+    assert done.stdout == ""
+
+
+def test_a_release_waits_for_all_tests_and_tries_every_python() -> None:
+    flows = ROOT / ".github" / "workflows"
+    ci, release = (yaml.safe_load((flows / f"{name}.yml").read_text()) for name in ("ci", "release"))
+    jobs = release["jobs"]
+    assert "workflow_call" in ci[True]  # what YAML reads for `on`
+    calls = {name for name, job in jobs.items() if job.get("uses") == "./.github/workflows/ci.yml"}
+    assert calls | {"wheel"} == set(jobs["publish"]["needs"])
+    assert calls
+    pythons = ci["jobs"]["test"]["strategy"]["matrix"]["python"]
+    steps = [step.get("run", "") for step in jobs["wheel"]["steps"]]
+    assert f"scripts/wheel {' '.join(f'python{p}' for p in pythons)}" in steps
+    assert any("out/wheel/seatrial-*.tar.gz" in step and "out/wheel/seatrial-*.whl" in step for step in steps)
