@@ -29,7 +29,8 @@ def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
     """One row per assignment unit, stratum and epoch: arm, probabilities and mean covariates.
 
     A unit that was drawn once and served many sessions counts once; a unit without a name is its session. Where some
-    unit was served by two arms (a task, attempted repeatedly), sessions were drawn, and each is its own unit.
+    unit was served by two arms (a task, attempted repeatedly), sessions were drawn, and each is its own unit. Units are
+    in the order of their first sessions: names may be pseudonyms, whose order depends on a store's key.
     """
     p = probabilities(table, arms)
     assert p is not None
@@ -39,22 +40,18 @@ def units(table: pl.DataFrame, arms: tuple[str, ...]) -> pl.DataFrame:
         pl.col("start").alias("x_start"),
     ]
     keys = ["_unit", "arm", "assigned_stratum", "epoch", "probabilities_json"]
-    grown = table.with_columns(unit.alias("_unit"), *numbers)
+    grown = table.sort("session").with_columns(unit.alias("_unit"), *numbers)
     place = ["_unit", "assigned_stratum", "epoch", "probabilities_json"]
     if grown.group_by(place).agg(pl.col("arm").n_unique())["arm"].max() != 1:
         grown = grown.with_columns(pl.col("session").alias("_unit"))
     if grown["_unit"].n_unique() == grown.height:
         plain = [pl.col("task_type").fill_null(""), pl.col("difficulty").fill_null("")]
-        return grown.select(*keys, "x_prompt", "x_start", *plain).sort("_unit")
-    return (
-        grown.group_by(keys)
-        .agg(
-            pl.col("x_prompt").mean(),
-            pl.col("x_start").mean(),
-            pl.col("task_type").fill_null("").first(),
-            pl.col("difficulty").fill_null("").first(),
-        )
-        .sort(keys)
+        return grown.select(*keys, "x_prompt", "x_start", *plain)
+    return grown.group_by(keys, maintain_order=True).agg(
+        pl.col("x_prompt").mean(),
+        pl.col("x_start").mean(),
+        pl.col("task_type").fill_null("").first(),
+        pl.col("difficulty").fill_null("").first(),
     )
 
 

@@ -16,7 +16,7 @@ from seatrial.errors import EvidenceError, SeatrialError
 from seatrial.records import Dropped, Estimate, Ranking
 from seatrial.records.drift import Change, DeployMark, Drift, ModelChange, Said, Window
 from seatrial.stats import holm
-from seatrial.stats.quantiles import two_sided_t
+from seatrial.stats.quantiles import two_sided_df, two_sided_t
 from seatrial.stats.shift import classifier_test, stability_test, window_difference
 
 MIXES: tuple[tuple[str, tuple[str, ...]], ...] = (("task mix", ("task_type", "difficulty")), ("route", ("arm",)))
@@ -72,7 +72,7 @@ def drift(
                 f"the {what} ({start} to {end}) holds no session", hint="choose other dates, or ingest newer sessions"
             )
     both = pl.concat([before.with_columns(later=pl.lit(False)), now.with_columns(later=pl.lit(True))])
-    both = both.with_columns(value=pl.concat([values[0].cast(pl.Float64), values[1].cast(pl.Float64)]))
+    both = both.with_columns(value=pl.concat([values[0].cast(pl.Float64), values[1].cast(pl.Float64)])).sort("session")
     clusters, kind, one_user = prepare.clusters(both)
     later = both["later"].to_numpy()
     progress(0, 4, "comparisons")
@@ -81,13 +81,14 @@ def drift(
     found += _rates(both, outcome, later, clusters, level)
     progress(2, 4, "comparisons")
     between = [m for m in marks if windows[0][0] <= m.time < windows[1][1]]
-    changes = _said(found, [m for m in between if m.time >= _middle(windows, before)], level)
-    separable = _separable(both, later, clusters, draws, seed)
+    separable, separable_p = _separable(both, later, clusters, draws, seed)
+    middle = _middle(windows, before)
+    changes, separable_holm = _said(found, separable_p, [m for m in between if m.time >= middle], level)
     progress(3, 4, "comparisons")
     age = (windows[1][1] - windows[0][1]) / 86_400
     stale = [
         f"{c.measure}: PSI {c.psi:.2f} is above {STALE_PSI}"
-        + ("" if c.changed else ", which so few could do by chance")
+        + ("" if c.changed else ", though chance alone can do that with so few")
         for c in changes
         if c.psi is not None and c.psi > STALE_PSI
     ]
@@ -102,8 +103,8 @@ def drift(
         warnings.append("users are not known: every session counts as its own cluster, which may be too sure")
     return Drift(
         before=_window(windows[0], clusters[~later]), now=_window(windows[1], clusters[later]), changes=changes,
-        models=models, outcome=outcome, separable=separable[0], separable_p=separable[1], stale=tuple(stale),
-        marks=tuple(between), dropped=dropped, level=level, warnings=tuple(warnings),
+        models=models, outcome=outcome, separable=separable, separable_p=separable_p, separable_p_holm=separable_holm,
+        stale=tuple(stale), marks=tuple(between), dropped=dropped, level=level, warnings=tuple(warnings),
     )  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def _day(seconds: float) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError, OSError):
-        return f"{seconds:g} s"
+        return "a time outside the years 1 to 9999"
 
 
 def _middle(windows: tuple[tuple[float, float], tuple[float, float]], before: pl.DataFrame) -> float:
@@ -166,8 +167,12 @@ def _rates(both: pl.DataFrame, outcome: str, later: np.ndarray, clusters: np.nda
     return out
 
 
-def _said(found: Sequence[Change], marks: Sequence[DeployMark], level: float) -> tuple[Change, ...]:
-    known = [c.p_value for c in found if c.p_value is not None]
+def _said(
+    found: Sequence[Change], separable_p: float | None, marks: Sequence[DeployMark], level: float
+) -> tuple[tuple[Change, ...], float | None]:
+    """The changes, each with its reading, and the classifier's p. All p are adjusted as one family: in a quiet week the
+    chance that anything at all is said to have changed is then at most 1 - level."""
+    known = [p for p in (*(c.p_value for c in found), separable_p) if p is not None]
     adjusted = iter(holm(known).tolist() if known else [])
     out = []
     for change in found:
@@ -182,7 +187,7 @@ def _said(found: Sequence[Change], marks: Sequence[DeployMark], level: float) ->
         named = tuple(m.text for m in marks) if moved else ()
         fields: dict[str, Any] = {f: getattr(change, f) for f in Change.__struct_fields__}
         out.append(Change(**(fields | {"p_holm": p_holm, "changed": moved, "said": said, "marks": named})))
-    return tuple(out)
+    return tuple(out), next(adjusted, None)
 
 
 def _separable(
@@ -232,8 +237,12 @@ def _models(
     if isinstance(ranked[0], str) or isinstance(ranked[1], str):
         why = next(r for r in ranked if isinstance(r, str))
         return tuple(ModelChange(model=a, before=None, now=None, change=None, why=why) for a in arms), tuple(dropped)
-    then, after = ({m.model: m.net_improvement for m in r.models} for r in ranked if isinstance(r, Ranking))
-    return tuple(_model_change(a, then.get(a), after.get(a), level) for a in arms), tuple(dropped)
+    both = [r for r in ranked if isinstance(r, Ranking)]
+    then, after = ({m.model: m.net_improvement for m in r.models} for r in both)
+    apart = None
+    if set(both[0].baseline) != set(both[1].baseline):
+        apart = "other models are ranked in one window than in the other, so the baselines differ"
+    return tuple(_model_change(a, then.get(a), after.get(a), level, apart) for a in arms), tuple(dropped)
 
 
 def _ranked(rows: pl.DataFrame, outcome: str, value: pl.Series, level: float, seed: int) -> Ranking | str:
@@ -243,19 +252,45 @@ def _ranked(rows: pl.DataFrame, outcome: str, value: pl.Series, level: float, se
         return error.message
 
 
-def _model_change(model: str, before: Estimate | None, now: Estimate | None, level: float) -> ModelChange:
-    if before is None or now is None or before.se is None or now.se is None:
-        why = "no interval in one of the windows"
+def _model_change(
+    model: str, before: Estimate | None, now: Estimate | None, level: float, apart: str | None = None
+) -> ModelChange:
+    """Now minus before, where both windows have an interval (METHODS 3.4) over the same models (`apart` None).
+
+    ``t_df sqrt(se_before^2 + se_now^2)``, df by Welch and Satterthwaite from the windows' own. The windows are taken as
+    independent; users who are in both and stay as they were make the truth narrower.
+    """
+    why = _refused(before, now) or apart
+    if why is not None or before is None or now is None or before.se is None or now.se is None:
         return ModelChange(model=model, before=before, now=now, change=None, why=why)
-    se = math.hypot(before.se, now.se)
-    df = max(1.0, min(before.n_clusters, now.n_clusters) - 1.0)
-    reach = two_sided_t(level, df) * se
+    square = before.se**2 + now.se**2
+    df = square**2 / sum(e.se**4 / _df(e) for e in (before, now) if e.se)
+    reach = two_sided_t(level, df) * math.sqrt(square)
     value = now.value - before.value
     change = Estimate(
         value=value, low=value - reach, high=value + reach, level=level, n=before.n + now.n,
-        n_clusters=before.n_clusters + now.n_clusters, method="difference of windows taken as independent, t", se=se,
+        n_clusters=before.n_clusters + now.n_clusters, method="difference of windows taken as independent, Welch t",
+        se=math.sqrt(square),
     )  # fmt: skip
     return ModelChange(model=model, before=before, now=now, change=change)
+
+
+def _refused(before: Estimate | None, now: Estimate | None) -> str | None:
+    """Why a window has no interval, so that the change can have none either; None where both have one."""
+    said: dict[str, list[str]] = {}
+    for found, when in ((before, "then"), (now, "now")):
+        if found is None:
+            said.setdefault("no estimate", []).append(when)
+        elif found.low is None or found.high is None or not found.se:
+            said.setdefault(found.why or "no interval", []).append(when)
+    return "; ".join(f"{' and '.join(when)}: {why}" for why, when in said.items()) or None
+
+
+def _df(estimate: Estimate) -> float:
+    """The degrees of freedom of an interval ``value +- t_df se``, read from its width."""
+    if estimate.high is None or not estimate.se:
+        raise ValueError("an estimate without an interval has no degrees of freedom")
+    return two_sided_df(estimate.level, (estimate.high - estimate.value) / estimate.se)
 
 
 def new_versions(sessions: pl.DataFrame) -> list[DeployMark]:

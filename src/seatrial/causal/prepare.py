@@ -91,6 +91,16 @@ def codes(column: pl.Series) -> tuple[Codes, tuple[str, ...]]:
     return column.cast(enum).to_physical().to_numpy().astype(np.int64), tuple(labels.to_list())
 
 
+def numbered(column: pl.Series) -> tuple[Codes, int]:
+    """A text column without nulls as codes 0..L-1 in the order of first appearance, and L.
+
+    For names that may be pseudonyms: their order depends on the store's key, the order of sessions does not, and every
+    draw over clusters or units must give the same bytes whatever the key is (METHODS 0.5).
+    """
+    labels = column.unique(maintain_order=True)
+    return place(column, labels.to_list()), labels.len()
+
+
 def place(column: pl.Series, labels: Sequence[str]) -> Codes:
     """Position of every value in `labels`, which hold them all."""
     return column.cast(pl.Enum(list(labels))).to_physical().to_numpy().astype(np.int64)
@@ -179,7 +189,8 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
 
     The user, where several are known. Else the task, where task ids repeat: attempts of one task are never
     independent. Else the session. The assignment unit where it is coarser, that is, where every cluster lies inside
-    one unit and some unit holds several. `table` has one row per session, sorted by session.
+    one unit and some unit holds several. `table` has one row per session, sorted by session: clusters are numbered by
+    their first.
     """
     users = 0 if table["user"].null_count() == table.height else table["user"].drop_nulls().n_unique()
     one_user = users == 1 and table["user"].null_count() == 0
@@ -194,8 +205,8 @@ def clusters(table: pl.DataFrame) -> tuple[Codes, str, bool]:
     if 0 < units < keyed["key"].n_unique():
         per_key = keyed.group_by("key").agg(pl.col("unit").n_unique())["unit"]
         if per_key.max() == 1:
-            return codes(keyed["unit"])[0], "unit", one_user
-    return codes(keyed["key"])[0], kind, one_user
+            return numbered(keyed["unit"])[0], "unit", one_user
+    return numbered(keyed["key"])[0], kind, one_user
 
 
 def by_task(frame: pl.DataFrame) -> tuple[Codes, int]:

@@ -10,7 +10,7 @@ import polars as pl
 from seatrial.causal import reweighted
 from seatrial.causal.cells import Floats, stratum_weights, tally
 from seatrial.causal.effect import Analysis
-from seatrial.causal.prepare import Codes, Sample, codes, probabilities
+from seatrial.causal.prepare import Codes, Sample, codes, numbered, probabilities
 from seatrial.records import NullDistribution
 from seatrial.stats.randomisation import (
     RandomisationTest,
@@ -62,7 +62,7 @@ def _sticky(sample: Sample, randomised: bool, block: Codes) -> Codes | None:
     if randomised:
         if sample.frame["unit"].null_count():
             return None
-        unit = _compact(codes(sample.frame["unit"])[0], block)
+        unit = _compact(numbered(sample.frame["unit"])[0], block)
     n_units = int(unit.max()) + 1
     if n_units == sample.n:
         return None

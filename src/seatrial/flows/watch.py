@@ -27,6 +27,8 @@ DAY = 86_400.0
 DETECT = 0.02
 """The difference, in outcome units, at which a board's limits are tightest unless another is asked for at first."""
 USER_WINDOW_DAYS = 7.0
+MOST_DAYS = 36_525.0
+"""A window of `days` is at most a century long."""
 EVALUATION = 200
 """Sessions of an evaluation set unless another number is asked for."""
 
@@ -115,29 +117,17 @@ def drift(
 ) -> Drift:
     """What changed between two windows of a store.
 
-    `now` None: the last `days` up to the store's newest session. `before` None: the stored baseline's window, or, where
-    there is none, the `days` before `now`.
+    `now` None: the last `days` up to the store's newest session, as far as they lie after the stored baseline. `before`
+    None: the stored baseline's window, or, where there is none, the `days` before `now`.
 
     Raises:
         EvidenceError: a window holds no session, or no session has a time.
-        UsageError: the windows overlap.
+        UsageError: the windows overlap, or the baseline comes after the window.
     """
     extract_store(store, scoring.UNIT, engine=engine, progress=progress)
     rows, refused = _rows(store)
     future = _future(rows)
-    now = _now(rows, days) if now is None else now
-    kept = baseline(store) if before is None else None
-    notes = []
-    if before is None:
-        before = Span(now.start - (now.end - now.start), now.start)
-        if kept is not None and kept.end < now.end:
-            before, now = Span(kept.start, kept.end), Span(max(now.start, kept.end), now.end)
-        elif kept is not None:
-            notes.append(
-                "no session came after the stored baseline: the window is compared with the time before it instead"
-            )
-    if before.end > now.start:
-        raise UsageError("the windows overlap", hint="a session can be in one of them only")
+    before, now, notes = _windows(store, rows, before, now, days)
     name, value = scoring.headline(rows, outcome)
     inside = [
         rows.select(keep=(pl.col("start") >= w.start) & (pl.col("start") < w.end)).to_series().fill_null(value=False)
@@ -166,15 +156,49 @@ def drift(
     )
 
 
+def _windows(
+    store: Store, rows: pl.DataFrame, before: Span | None, now: Span | None, days: float
+) -> tuple[Span, Span, list[str]]:
+    """Both windows, and what to say about how they were chosen. Dates that were asked for are kept or refused."""
+    last = _now(rows, days) if now is None else now
+    kept = baseline(store) if before is None else None
+    stored = None if kept is None else Span(kept.start, kept.end)
+    notes: list[str] = []
+    if now is None and stored is not None and stored.end >= last.end:
+        notes = ["no session came after the stored baseline: the window is compared with the time before it instead"]
+        stored = None
+    elif now is None and stored is not None and stored.end > last.start:
+        last = Span(stored.end, last.end)
+        notes = [f"the window begins where the stored baseline ends: {(last.end - last.start) / DAY:.1f} days"]
+    first = before or stored or Span(last.start - (last.end - last.start), last.start)
+    named = f"the stored baseline ({_dates(first)})" if first is stored else "the baseline"
+    hint = "compare with other dates: --baseline FROM..TO" if first is stored else "name two that follow each other"
+    if first.start >= last.end:
+        raise UsageError(f"the window ends before {named} begins", hint=hint)
+    if first.end > last.start:
+        raise UsageError(f"the windows overlap: {named} and {_dates(last)}", hint=hint)
+    return first, last, notes
+
+
+def _dates(of: Span) -> str:
+    return " to ".join(datetime.fromtimestamp(t, UTC).isoformat(sep=" ")[:16] for t in of)
+
+
 def _now(rows: pl.DataFrame, days: float) -> Span:
     """The last `days` up to the newest session that is not of the future."""
-    if not 0 < days < math.inf:
-        raise UsageError(f"the days of a window must be a positive number, not {days:g}")
-    past = rows.filter(pl.col("start") <= time.time() + DAY)["start"].max()
-    newest = past if past is not None else rows["start"].max()
-    if not isinstance(newest, int | float):
+    if not 0 < days <= MOST_DAYS:
+        raise UsageError(f"the days of a window must be a positive number of at most {MOST_DAYS:,.0f}, not {days:g}")
+    newest = _newest(rows)
+    if newest is None:
         raise EvidenceError("no session has a time, so there is no last week", hint="give sources with times")
     return Span(newest - days * DAY, math.nextafter(newest, math.inf))
+
+
+def _newest(rows: pl.DataFrame) -> float | None:
+    """When the newest session began that is not of the future by this machine's clock (of any, where all are)."""
+    past = rows.filter(pl.col("start") <= time.time() + DAY)["start"].max()
+    newest = past if past is not None else rows["start"].max()
+    return float(newest) if isinstance(newest, int | float) else None
 
 
 def _future(rows: pl.DataFrame) -> list[str]:
@@ -213,7 +237,7 @@ def watch(
 
 def _board(rows: pl.DataFrame, plan: Plan, level: float, seed: int) -> tuple[Watched, ...]:
     """Users whose window has closed, each with the sessions inside their window."""
-    newest = rows["start"].max()
+    newest = _newest(rows)
     reach = plan.user_window_days * DAY
     own = pl.col("user").fill_null(pl.concat_str(pl.lit("session:"), pl.col("session")))
     first = pl.col("start").min().over(own)

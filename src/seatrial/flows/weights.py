@@ -11,6 +11,7 @@ import polars as pl
 
 from seatrial import intake, scoring, signals
 from seatrial.canon import content_hash
+from seatrial.causal.prepare import numbered
 from seatrial.errors import EvidenceError, InputError
 from seatrial.flows import labels as label_files
 from seatrial.flows.extract import extract_store
@@ -100,7 +101,8 @@ def _fit(
     if nobody:
         warnings.append(f"the user of {nobody} of {joined.height} labelled sessions is not known: each counts as a "
                         "user of its own")  # fmt: skip
-    users = joined.select(pl.coalesce("user", "session"))["user"].to_list()
+    # By number, not by name: pseudonyms sort by the store's key, and folds must not depend on that.
+    users = numbered(joined.select(pl.coalesce("user", "session"))["user"])[0].astype(str).tolist()
     fitted = fitting.fit(
         _counts(joined), joined["label"].to_numpy(), users, sessions=joined["session"].to_list(),
         sample_weight=1.0 / joined["_chance"].to_numpy(), ordered=ordered, emphasis=emphasis, method=method,

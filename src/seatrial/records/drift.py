@@ -34,7 +34,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     `kind` mix: `psi` is the population stability index of its bins, `shares` each bin's share before and now. `kind`
     rate: `before` and `now` are means and `difference` is now minus before. `p_holm` is adjusted over all measures
-    of the report; `changed` is p_holm <= 1 - level, None where there is no p. `marks` are the deploys in between.
+    of the report and the classifier; `changed` is p_holm <= 1 - level, None where there is no p. `marks` are the
+    deploys in between.
     """
 
     measure: str
@@ -76,8 +77,8 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of ``drift`` and ``watch``.
 
     `separable` is the area under the curve of a classifier that tells the windows apart (.5: it cannot), with its
-    p-value. `stale` says why the baseline should be refreshed; empty: it need not be. `board` holds limits that
-    stand at every look (``watch`` only).
+    p-value, and `separable_p_holm` that p adjusted in one family with those of all measures. `stale` says why the
+    baseline should be refreshed; empty: it need not be. `board` holds limits that stand at every look (``watch`` only).
     """
 
     before: Window
@@ -87,6 +88,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     separable: float | None = None
     separable_p: float | None = None
+    separable_p_holm: float | None = None
     stale: tuple[str, ...] = ()
     marks: tuple[DeployMark, ...] = ()
     board: tuple[Watched, ...] = ()

@@ -31,6 +31,11 @@ def two_sided_t(level: float, df: float) -> float:
     return student(0.5 + check_level(level) / 2.0, df)
 
 
+def two_sided_df(level: float, t: float) -> float:
+    """df with P(|T_df| <= t) = level: the inverse of `two_sided_t`, at most 1e10."""
+    return float(special.stdtridf(0.5 + check_level(level) / 2.0, t))
+
+
 def student_two_sided_p(t: float, df: float) -> float:
     """P(|T_df| >= |t|)."""
     if math.isinf(df):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 
+from seatrial import scoring
 from seatrial.engine.choice import LocalEngine
 from seatrial.errors import EvidenceError, UsageError
 from seatrial.flows import watch
+from seatrial.flows.extract import extract_store
 from seatrial.records import Agent, Provenance, Step, Trace
 from seatrial.report.chapters.drift import minute
 from seatrial.store import Store, frames, session_row, step_rows
@@ -209,6 +213,69 @@ def test_a_session_of_the_future_does_not_set_the_window(tmp_path: Path) -> None
     assert found.now.n_sessions > 1
     assert any("future" in w for w in found.warnings)
     assert [d.n for d in found.dropped if d.why == "in neither window"] == [1]
+
+
+def test_a_session_of_the_future_closes_nobodys_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The board lets in whose window of seven days has closed by the newest session that is not of the future,
+    also where one session is."""
+    first = next(_traces((0.7,), users=1))
+    steps = tuple(msgspec.structs.replace(step, time=4_100_000_000.0) for step in first.steps)
+    late = msgspec.structs.replace(first, id="late", steps=steps)
+    week = [*_traces((0.9, 0.9), users=90)]
+    # Whoever comes in the second week only has no closed window yet.
+    week = [t for t in week if (t.id.startswith("w0")) == (int(str(t.user)[5:]) < 60)]
+    boards = []
+    for name, traces in (("past", week), ("future", [*week, late])):
+        store = _store(tmp_path / name, iter(traces))
+        extract_store(store, scoring.UNIT, engine=ONE)
+        rows, _ = watch._rows(store)
+        assert rows.height == len(traces)
+        plan = watch._plan(store, rows, None, None)
+        monkeypatch.setattr(watch, "time", SimpleNamespace(time=lambda: T0 + 40 * DAY))
+        boards.append(watch._board(rows, plan, 0.95, 0))
+    assert boards[0] == boards[1]
+    assert all(w.low is not None for w in boards[0])
+    # Were that session of last week, it would close everybody's window and move the board.
+    closed = watch._board(rows.with_columns(pl.col("start").clip(upper_bound=T0 + 40 * DAY)), plan, 0.95, 0)
+    assert closed != boards[0]
+
+
+def test_a_window_that_overlaps_the_stored_baseline_or_lies_before_it_is_refused(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7, 0.7), users=8))
+    watch.refresh(store, watch.Span(T0 + 7 * DAY, T0 + 10 * DAY), n=10)
+    for start, end in ((8, 16), (8, 9), (5, 8), (5, 16)):
+        with pytest.raises(UsageError, match="overlap: the stored baseline") as told:
+            watch.drift(store, now=watch.Span(T0 + start * DAY, T0 + end * DAY), draws=199, engine=ONE)
+        assert "--baseline" in str(told.value.hint)
+    with pytest.raises(UsageError, match="ends before the stored baseline"):
+        watch.drift(store, now=watch.Span(T0 + 2 * DAY, T0 + 4 * DAY), draws=199, engine=ONE)
+    with pytest.raises(UsageError, match="ends before the baseline"):
+        watch.drift(store, before=watch.Span(T0 + 7 * DAY, T0 + 9 * DAY), now=watch.Span(T0, T0 + 2 * DAY), engine=ONE)
+    # What was asked for is what is compared, and nothing is said about it.
+    found = watch.drift(store, now=watch.Span(T0 + 10 * DAY, T0 + 16 * DAY), draws=199, engine=ONE)
+    assert (found.before.start, found.before.end) == (T0 + 7 * DAY, T0 + 10 * DAY)
+    assert (found.now.start, found.now.end) == (T0 + 10 * DAY, T0 + 16 * DAY)
+    assert not any("stored baseline" in w for w in found.warnings)
+    against = watch.Span(T0, T0 + 7 * DAY)
+    assert watch.drift(store, before=against, now=watch.Span(T0 + 8 * DAY, T0 + 9.5 * DAY), draws=199, engine=ONE)
+
+
+def test_a_last_week_that_the_stored_baseline_cuts_says_so(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7), users=8))
+    watch.refresh(store, watch.Span(T0, T0 + 8 * DAY), n=10)
+    found = watch.drift(store, days=7, draws=199, engine=ONE)
+    assert found.now.start == found.before.end == T0 + 8 * DAY
+    # The newest session is on day 7 + 4 + 0.07.
+    assert "the window begins where the stored baseline ends: 3.1 days" in found.warnings
+
+
+def test_days_have_a_bound(tmp_path: Path) -> None:
+    store = _store(tmp_path / "s", _traces((0.7, 0.7), users=6))
+    for days in (1e300, 36_526.0):
+        with pytest.raises(UsageError, match="at most 36,525"):
+            watch.drift(store, days=days, draws=199, engine=ONE)
+    with pytest.raises(EvidenceError, match=r"\(\d{4}-.* holds no session"):
+        watch.drift(store, days=36_525, draws=199, engine=ONE)
 
 
 def test_values_without_any_spread_get_no_interval(tmp_path: Path) -> None:

@@ -26,13 +26,14 @@ def drift(d: Drift) -> Section:
         parts.append(_marks(d.marks))
     notes = [f"{x.n} {x.what} left out: {x.why}" for x in d.dropped]
     notes.append(
-        "p is adjusted over all measures (Holm); whole users move in the permutations, whole users are deleted"
+        "p is adjusted over all measures and the classifier (Holm); whole users move in the permutations, whole users "
+        "are deleted"
     )
     return Section(
         key="drift",
         heading="What changed",
         paragraphs=(_summary(d), *(f"Note: {w}." for w in d.warnings)),
-        items=tuple(f"The baseline is stale: {why}." for why in d.stale),
+        items=tuple(f"The baseline counts as stale: {why}." for why in d.stale),
         parts=tuple(parts),
         notes=tuple(notes),
     )
@@ -41,16 +42,20 @@ def drift(d: Drift) -> Section:
 def _summary(d: Drift) -> str:
     moved = [c for c in d.changes if c.changed]
     windows = f"{_window(d.before)} against {_window(d.now)}."
-    if not moved:
-        said = "Nothing changed by more than chance would do."
-    else:
+    # Results kept before the classifier's p was adjusted have only its own.
+    p = d.separable_p if d.separable_p_holm is None else d.separable_p_holm
+    apart = p is not None and p <= 1 - d.level
+    if moved:
         named = numbers.some([f"{c.measure} ({c.said})" for c in moved])
         said = f"{len(moved)} of {len(d.changes)} measures changed: {named}."
+    elif apart:
+        said = "No single measure changed by more than chance would do."
+    else:
+        said = "Nothing changed by more than chance would do."
     if d.separable is not None:
-        apart = "can" if (d.separable_p or 0) <= 1 - d.level else "cannot"
         said += (
-            f" A classifier {apart} tell the windows apart (area under the curve {d.separable:.2f}, "
-            f"p {numbers.p_value(d.separable_p)})."
+            f" A classifier {'can' if apart else 'cannot'} tell the windows apart (area under the curve "
+            f"{d.separable:.2f}, p {numbers.p_value(p)})."
         )
     return f"{windows} {said}"
 
