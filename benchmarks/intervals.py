@@ -160,15 +160,16 @@ def main(quick: bool) -> None:
         low, high = work(frame)
         spent = time.process_time() - began
         base = spent if base is None else base
-        inside = "" if low == high else "holds the truth" if low <= TRUTH <= high else "misses the truth"
-        print(f"{name:58s}{spent:9.3f} s{spent / base:9.1f}x  [{low:+.4f}, {high:+.4f}] {inside}", flush=True)
+        inside = "holds the truth" if low <= TRUTH <= high else "misses the truth"
+        answer = f"{low:+.3f}, the estimate alone" if low == high else f"[{low:+.3f}, {high:+.3f}] {inside}"
+        print(f"{name:58s}{spent:9.3f} s{spent / base:9.1f}x  {answer}", flush=True)
         row(
             name,
             spent,
             "CPU s",
             peer=module is not None,
             times=spent / base,
-            note=f"[{low:+.3f}, {high:+.3f}] {inside}",
+            note=answer,
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 OPENING = """# Benchmarks
 
@@ -21,15 +23,32 @@ python benchmarks/run_all.py --write --only gate             # one of them; the 
 ```
 """
 ROWS_SHOWN = 40
+ALWAYS = ("numpy", "polars")
+"""Packages that seatrial itself computes with; of the others a benchmark's versions are told where it names them."""
 
 
-def render(results: dict[str, Any], known: list[tuple[str, str, str, str | None]], folder: Path) -> str:
+class Known(Protocol):
+    """What the page says of a benchmark besides its numbers (`run_all.Benchmark`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def page(self) -> str | None: ...
+    @property
+    def remark(self) -> str: ...
+
+
+def render(results: dict[str, Any], known: Sequence[Known], folder: Path) -> str:
     """The page."""
     lines = [OPENING, *_machine(results), "", *_overview(results, known, folder), ""]
-    for group in dict.fromkeys(g for _, _, g, _ in known):
+    for group in dict.fromkeys(b.group for b in known):
         lines += [f"## {group}", ""]
-        for name, what, _, page in (k for k in known if k[2] == group):
-            lines += _one(name, what, page, results.get(name), folder)
+        for benchmark in (b for b in known if b.group == group):
+            lines += _one(benchmark, results.get(benchmark.name), folder)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -38,38 +57,60 @@ def _machine(results: dict[str, Any]) -> list[str]:
         return ["Nothing has been run yet."]
     last = max((r["machine"] for r in results.values()), key=lambda m: m["date"])
     loads = [r["machine"]["load"] for r in results.values()]
-    versions = ", ".join(f"{p} {v}" if v else f"{p} not installed" for p, v in last["versions"].items())
     return [
         f"Machine: {last['processor']}, {last['cores']} cores, {last['memory_gib']} GiB, {last['system']}, "
         f"Python {last['python']}; load at the start of a benchmark {min(loads):.0f} to {max(loads):.0f}. "
-        f"Versions: {versions}."
+        "Each benchmark names the versions that it ran with."
     ]
 
 
-def _overview(results: dict[str, Any], known: list[tuple[str, str, str, str | None]], folder: Path) -> list[str]:
+def _ran(name: str, found: dict[str, Any]) -> str:
+    """When a benchmark ran, and with which versions of the packages that it concerns; those that it missed are told by
+    its rows."""
+    script = Path(__file__).with_name(f"{name}.py")
+    source = script.read_text(encoding="utf-8") if script.exists() else ""
+    missed = " ".join(r["missing"] or "" for r in found["rows"])
+    shown = [
+        f"{package} {version}"
+        for package, version in found["machine"]["versions"].items()
+        if version and (package in ALWAYS or _named(package, source)) and not _named(package, missed)
+    ]
+    size = " at its quick size" if found["quick"] else ""
+    return f"Ran{size} on {found['machine']['date']} at load {found['machine']['load']:.0f}, with {', '.join(shown)}."
+
+
+def _named(package: str, text: str) -> bool:
+    other = {"scikit-learn": "sklearn"}.get(package, package)
+    return any(re.search(rf"\b{re.escape(n)}\b", text) for n in (package, other, package.replace("-", "_")))
+
+
+def _overview(results: dict[str, Any], known: Sequence[Known], folder: Path) -> list[str]:
     lines = ["| benchmark | measures | size | date | took |", "|---|---|---|---|---|"]
-    for name, what, _, page in known:
-        found = results.get(name)
-        own = page is not None and (folder / page).exists()
-        link = f"[{name}]({page})" if own else f"[{name}](#{name.replace('_', '-')})"
+    for b in known:
+        found = results.get(b.name)
+        own = b.page is not None and (folder / b.page).exists()
+        link = f"[{b.name}]({b.page})" if own else f"[{b.name}](#{b.name.replace('_', '-')})"
         if found is None:
-            lines.append(f"| {link} | {what} | {'on its own page' if own else 'not run'} | | |")
+            lines.append(f"| {link} | {b.what} | {'on its own page' if own else 'not run'} | | |")
             continue
         size = found["missing"] or ("quick" if found["quick"] else "full")
         took = f"{found['cpu_s']:.0f} CPU s" if "cpu_s" in found else ""
-        lines.append(f"| {link} | {what} | {size} | {found['machine']['date']} | {took} |")
+        lines.append(f"| {link} | {b.what} | {size} | {found['machine']['date']} | {took} |")
     return lines
 
 
-def _one(name: str, what: str, page: str | None, found: dict[str, Any] | None, folder: Path) -> list[str]:
-    lines = [f"### {name.replace('_', ' ')}", "", f"{what[0].upper()}{what[1:]} (`benchmarks/{name}.py`).", ""]
-    if page is not None and (folder / page).exists():
-        lines[2] += f" The full page: [{Path(page).stem.replace('-', ' ')}]({page})."
-    if found is None and "full page" in lines[2]:
+def _one(b: Known, found: dict[str, Any] | None, folder: Path) -> list[str]:
+    told = f"{b.what[0].upper()}{b.what[1:]} (`benchmarks/{b.name}.py`)."
+    own = b.page is not None and (folder / b.page).exists()
+    if own:
+        told += f" The full page: [{Path(b.page or '').stem.replace('-', ' ')}]({b.page})."
+    lines = [f"### {b.name.replace('_', ' ')}", "", told, ""]
+    if found is None and own:
         return lines
     if found is None or found["missing"]:
         return [*lines, f"Not run: {found['missing'] if found else 'nobody has yet'}.", ""]
-    if name == "validity":
+    lines += [" ".join(x for x in (_ran(b.name, found), b.remark) if x), ""]
+    if b.name == "validity":
         return [*lines, *_validity(found["rows"]), ""]
     if found["text"]:
         printed = [x[:118] for x in found["text"].splitlines()[-60:]]
@@ -88,6 +129,10 @@ def _rows(rows: list[dict[str, Any]]) -> list[str]:
         what = f"{r['what']} (peer)" if r["peer"] else r["what"]
         if r["missing"]:
             lines.append(f"| {what} | {r['missing']} | |" + (" |" if compared else "") + " |")
+            continue
+        if r["unit"] == "kept":
+            value = "kept" if r["value"] else "missed"
+            lines.append(f"| {what} | {value} | |{' |' if compared else ''} {r['note']} |")
             continue
         times = (f" {_number(r['times'])} |" if r["times"] is not None and r["peer"] else " |") if compared else ""
         lines.append(f"| {what} | {_number(r['value'])} | {r['unit']} |{times} {r['note']} |")

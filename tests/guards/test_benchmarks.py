@@ -46,9 +46,32 @@ def test_a_missing_peer_and_a_missing_benchmark_stay_on_the_page(tmp_path: Path)
     ]  # fmt: skip
     kept = {"quick": True, "machine": machine, "rows": rows, "text": "", "missing": None, "wall_s": 1.0, "cpu_s": 1.0}
     results = {"gate": kept, "readers": {**kept, "rows": [], "missing": "its data are not here (SEATRIAL_DATA)"}}
-    text = run_all_page.render(results, [(b.name, b.what, b.group, b.page) for b in run_all.ALL], tmp_path)
+    text = run_all_page.render(results, run_all.ALL, tmp_path)
     assert "| theirs (peer) | 7 | s | 3.5 |" in text
     assert "| absent (peer) | absent is not installed |" in text
     assert "Not run: its data are not here (SEATRIAL_DATA)." in text
     assert all(f"### {name.replace('_', ' ')}" in text for name in run_all.NAMES)
     assert f"Python {machine['python']}" in text
+
+
+def test_versions_are_those_of_each_run_and_none_of_a_peer_that_it_missed(tmp_path: Path) -> None:
+    row = {"what": "orjson loop", "value": None, "unit": "", "peer": True, "missing": "orjson is not installed",
+           "times": None, "note": ""}  # fmt: skip
+    limit = {"what": "within 2 s", "value": 0.0, "unit": "kept", "peer": False, "missing": None, "times": None,
+             "note": "3.1 s"}  # fmt: skip
+    machine = run_all.machine(None)
+    kept = {"quick": True, "rows": [row], "text": "", "missing": None, "wall_s": 1.0, "cpu_s": 1.0}
+    results = {
+        "read_claude_code": {**kept, "machine": {**machine, "versions": {"orjson": "3.0", "numpy": "1.0"}}},
+        "randomisation": {**kept, "rows": [limit], "machine": {**machine, "versions": {"scipy": "2.5", "numpy": "1.1",
+                                                                                     "duckdb": "9.9"}}},
+    }  # fmt: skip
+    text = run_all_page.render(results, run_all.ALL, tmp_path)
+    parts = {p.splitlines()[0]: p for p in text.split("### ")}
+    assert "with numpy 1.0." in parts["read claude code"]
+    assert "orjson 3.0" not in text
+    assert "with scipy 2.5, numpy 1.1." in parts["randomisation"]
+    assert "Ran at its quick size" in parts["randomisation"]
+    assert "| within 2 s | missed | | 3.1 s |" in parts["randomisation"]
+    assert "are set for the full size" in parts["randomisation"]
+    assert "duckdb" not in parts["randomisation"]
