@@ -6,7 +6,8 @@ Needs the extra [distributed]. Makes a store of synthetic sessions, unless DIR h
 own that starts its cluster on this machine, has every session's signals, calls and outcomes worked out (the function
 that `seatrial rank` maps over sessions; what comes back is hashed and dropped, not stored), and ends it. Times: `wall`
 from the first batch sent to the last result in hand; `join` until the cluster answers; `work` the processor seconds of
-the function itself in all workers; `all` those of every process of the row, Ray's own too. The hash of the results is
+the function itself in all workers; `all` those of every process of the row, Ray's own too (read from /proc when the
+last result is in hand, with the time of children that had ended by then: needs Linux). The hash of the results is
 the same in every row, or the script fails. More workers than cores cannot be faster: the rows beyond them show what
 waiting for a core costs. `--write` puts the table into docs/reference/benchmarks/scaling.md.
 """
@@ -14,6 +15,7 @@ waiting for a core costs. `--write` puts the table into docs/reference/benchmark
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import importlib.metadata
 import json
@@ -54,6 +56,7 @@ def timed(work: Callable[[Sequence[str]], dict[str, pl.DataFrame]], ids: Sequenc
 
 def one(path: str, url: str, workers: int) -> dict[str, Any]:
     """A row: in a process of its own."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
     store = Store.open(path)
     ids = store.session_ids()
     batches = [ids[i : i + extract.BATCH] for i in range(0, len(ids), extract.BATCH)]
@@ -74,6 +77,7 @@ def one(path: str, url: str, workers: int) -> dict[str, Any]:
         "work": spent,
         "hash": held.hexdigest()[:16],
         "pids": len(engine.worker_ids()),
+        "all": used_below(os.getpid()),
     }
 
 
@@ -85,27 +89,37 @@ def extracted(path: str, stamp: str, ids: Sequence[str]) -> dict[str, pl.DataFra
     return extract.extract_traces(traces, scoring.UNIT, stamp, blobs=blobs)
 
 
+def used_below(root: int) -> float:
+    """Processor seconds of a process and all below it, with those of children that were waited for."""
+    tick = os.sysconf("SC_CLK_TCK")
+    above: dict[int, int] = {}
+    seconds: dict[int, float] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        above[int(name)] = int(words[1])
+        seconds[int(name)] = sum(map(int, words[11:15])) / tick
+    total = 0.0
+    for pid in above:
+        at = pid
+        while at in above and at != root:
+            at = above[at]
+        total += seconds[pid] if at == root else 0.0
+    return total
+
+
 def measured(path: str, url: str, workers: int) -> dict[str, Any]:
-    """`one` in a process whose every descendant's time is counted, also of those that outlive it for a moment."""
+    """`one` in a process of its own, to which what it started falls when it loses its parent."""
     own = [sys.executable, __file__, "--row", url, str(workers), "--store", path]
-    code = (
-        "import ctypes, json, os, resource, subprocess, sys\n"
-        "ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
-        f"done = subprocess.run({own!r}, stdout=subprocess.PIPE, text=True)\n"
-        "try:\n"
-        "    while True: os.wait()\n"
-        "except ChildProcessError: pass\n"
-        "use = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "row = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}\n"
-        "print(json.dumps(row | {'all': use.ru_utime + use.ru_stime}))\n"
-    )
     load = os.getloadavg()[0]
     # Ray's workers stand back behind all other processes unless told otherwise, the local engine's do not.
     same = os.environ | {"RAY_worker_niceness": "0"}
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, env=same)
-    row: dict[str, Any] = json.loads(done.stdout)
-    if "hash" not in row:
+    done = subprocess.run(own, stdout=subprocess.PIPE, text=True, check=False, env=same)
+    if done.returncode:
         sys.exit(f"{url} with {workers} workers failed")
+    row: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return row | {"url": url, "workers": workers, "load": load}
 
 

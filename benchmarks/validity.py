@@ -3,7 +3,8 @@
     python benchmarks/validity.py [--runs 400] [--table NAME] [--json] [--quick] [--write] [--from-cache]
 
 Every cell has fixed seeds and is kept when it is done (out/validity), so that a run that stopped goes on where it was;
-`--runs` is how many samples a cell draws with an effect and as many without (cheap cells draw more). Peers that are not
+`--runs` is how many samples a cell draws with an effect and as many without (cheap cells draw more); `--from-cache`
+takes of every cell the kept run with the most samples. Peers that are not
 installed are named. SEATRIAL_PEERS may name a folder with more packages (`benchmarks/run_all.py --peers`). `--write`
 puts the page into docs/reference/validity-grid.md.
 """
@@ -34,24 +35,28 @@ def cells() -> list[Cell]:
 
 
 def path(cell: Cell, runs: int) -> Path:
-    """Where a cell's rates are kept; another list of methods is another cell."""
-    key = "|".join([cell.table, cell.design, *(f"{m.name} {m.share}" for m in cell.methods), str(runs)])
-    return CACHE / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+    """Where a cell's rates are kept: under its name and its methods', and apart by how many samples each sees."""
+    name = "|".join([cell.table, cell.design, *(m.name for m in cell.methods)])
+    size = "|".join([*(str(m.share) for m in cell.methods), str(cell.times), str(runs)])
+    folder, file = (hashlib.sha256(text.encode()).hexdigest()[:16] for text in (name, size))
+    return CACHE / folder / f"{file}.json"
 
 
 def rates(cell: Cell, runs: int, *, only_kept: bool = False) -> list[Rates] | None:
-    """A cell's rates, from the cache or by running it. A cell in which a peer was missing is run again."""
+    """A cell's rates, from the cache or by running it. A cell in which a peer was missing is run again. `only_kept`:
+    the kept ones with the most samples, whatever `runs` is."""
     kept = path(cell, runs)
-    if kept.exists():
-        found = [Rates(*row) for row in json.loads(kept.read_text())]
-        if only_kept or not any(r.missing for r in found):
-            return found
     if only_kept:
-        return None
-    found = run(cell, runs)
+        found = [[Rates(*row) for row in json.loads(f.read_text())] for f in sorted(kept.parent.glob("*.json"))]
+        return max(found, key=lambda rows: sum(r.n for r in rows), default=None)
+    if kept.exists():
+        held = [Rates(*row) for row in json.loads(kept.read_text())]
+        if not any(r.missing for r in held):
+            return held
+    made = run(cell, runs)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(found))
-    return found
+    kept.write_text(json.dumps(made))
+    return made
 
 
 def _told(c: Cell, r: Rates) -> dict[str, object]:
@@ -80,7 +85,7 @@ def main() -> None:
             done.append((cell, found))
         print(f"{i + 1} of {len(grid)} cells, {time.perf_counter() - began:.0f} s: {cell.table}, {cell.design}",
               file=sys.stderr, flush=True)  # fmt: skip
-    text = page.render(done, runs, [c for c in grid if c not in [d for d, _ in done]])
+    text = page.render(done, None if asked.from_cache else runs, [c for c in grid if c not in [d for d, _ in done]])
     if asked.json:
         print(json.dumps({"benchmark": "validity", "rows": [_told(c, r) for c, found in done for r in found]}))
     else:

@@ -19,13 +19,15 @@ def machine() -> str:
     return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def render(done: Done, runs: int, left: list[Cell]) -> str:
-    """The page; `left` are the cells that were not run."""
+def render(done: Done, runs: int | None, left: list[Cell]) -> str:
+    """The page; `left` are the cells that were not run, `runs` how many were asked for (None: what was kept)."""
+    how = "--from-cache" if runs is None else f"--runs {runs}"
+    kept = " Of every cell, the kept run with the most samples." if runs is None else ""
     versions = ", ".join(f"{p} {version(p) or 'not installed'}" for p in PACKAGES)
     lines = [
         "# Validity grid", "",
-        f"Made by `benchmarks/validity.py --runs {runs} --write` on {datetime.now(UTC):%Y-%m-%d} with seatrial "
-        f"{__version__} ({machine()}; {versions}). {len(done)} of {len(done) + len(left)} cells.", "",
+        f"Made by `benchmarks/validity.py {how} --write` on {datetime.now(UTC):%Y-%m-%d} with seatrial "
+        f"{__version__} ({machine()}; {versions}). {len(done)} of {len(done) + len(left)} cells.{kept}", "",
         *_left(left),
         *OPENING, "", "## Where ours fall short", "", *_failures(done), "", "## How to rerun it", "",
         "```text", "python benchmarks/validity.py --runs 400 --write     # a stopped run goes on",
