@@ -215,8 +215,7 @@ def by_task(frame: pl.DataFrame) -> tuple[Codes, int]:
     if task.null_count():
         own = pl.concat_str(pl.lit("session:"), pl.col("session"))
         task = frame.select(pl.coalesce("task", own).alias("task"))["task"]
-    code, labels = codes(task)
-    return code, len(labels)
+    return numbered(task)
 
 
 def tasks_repeat(table: pl.DataFrame) -> bool:

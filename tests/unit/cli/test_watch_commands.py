@@ -60,7 +60,7 @@ def test_an_evaluation_set_is_drawn(filled: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["drift", "--window", "soon"], "no range of dates"),
-        (["drift", "--window", "2001-01-01..2001-01-02"], "holds no session"),
+        (["drift", "--baseline", "2000-12-30..2001-01-01", "--window", "2001-01-01..2001-01-02"], "holds no session"),
         (["mark", " "], "needs a name"),
         (["mark", "x", "--at", "yesterday"], "no date"),
         (["sample", "3", "--by", "nothing"], "no column"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.cli.app import run
-from seatrial.flows import demo
+from seatrial.flows import demo, weights
 from seatrial.store import Store
 
 
@@ -47,3 +47,16 @@ def test_the_key_of_a_store_moves_no_byte(
         said.append(text.replace(Store.open(path).data_version, "VERSION"))
         assert json.loads(text)["result"]["models"]
     assert said[0] == said[1]
+
+
+def test_the_key_of_a_store_moves_no_fitted_weight(stores: list[Path], tmp_path: Path) -> None:
+    """Folds and the bootstrap leave out whole users."""
+    kept = Store.open(stores[0]).table("sessions").select("session").collect()["session"].sort()
+    labels = tmp_path / "labels.jsonl"
+    lines = [json.dumps({"session": name, "label": int(i % 3 > 0)}) for i, name in enumerate(kept)]
+    labels.write_text("\n".join(lines), encoding="utf-8")
+    one, two = (weights.fit(labels, store=path, draws=2) for path in stores)
+    assert one.fitted.n_users < one.fitted.n_labels
+    assert one.fitted.draws
+    assert one.fitted == two.fitted
+    assert one.stability == two.stability
