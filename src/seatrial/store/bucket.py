@@ -36,7 +36,7 @@ def normal(url: object) -> str:
     """
     found = _URL.fullmatch(str(url))
     if found is None:
-        given = re.sub(r":/(?!/)", "://", str(url), count=1)
+        given = re.sub(r":(/(?!/)|$)", "://", str(url), count=1)
         raise UsageError(
             f"a store is a folder or s3://BUCKET/PREFIX, not {given}{_why_no_bucket(given)}",
             hint="see the page on the store",

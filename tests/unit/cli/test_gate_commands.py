@@ -273,10 +273,11 @@ def test_a_step_summary_that_cannot_be_written_is_told_as_bad_input(
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_a_must_pass_case_without_a_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("name", "said"), [("", "--must-pass was given an empty value"), (" ", "names no task")])
+def test_a_must_pass_case_without_a_name_is_refused(name: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     good = table("good.csv")
-    assert run(["gate", "--baseline", good, "--candidate", good, "--must-pass", ""]) == 2
-    assert "--must-pass names no task" in capsys.readouterr().err
+    assert run(["gate", "--baseline", good, "--candidate", good, "--must-pass", name]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_file_without_a_judge_names_the_option_that_names_its_column(capsys: pytest.CaptureFixture[str]) -> None:
