@@ -72,7 +72,7 @@ def _ran(name: str, found: dict[str, Any]) -> str:
     missed = " ".join(r["missing"] or "" for r in found["rows"])
     shown = [
         f"{package} {version}"
-        for package, version in found["machine"]["versions"].items()
+        for package, version in sorted(found["machine"]["versions"].items())
         if version and (package in ALWAYS or _named(package, source)) and not _named(package, missed)
     ]
     size = " at its quick size" if found["quick"] else ""
