@@ -12,6 +12,7 @@ import polars as pl
 
 from seatrial.causal import prepare
 from seatrial.causal.ranking import rank
+from seatrial.causal.uncertainty import ONLY_TESTED
 from seatrial.errors import EvidenceError, SeatrialError
 from seatrial.records import Dropped, Estimate, Ranking
 from seatrial.records.drift import Change, DeployMark, Drift, ModelChange, Said, Window
@@ -282,7 +283,8 @@ def _refused(before: Estimate | None, now: Estimate | None) -> str | None:
         if found is None:
             said.setdefault("no estimate", []).append(when)
         elif found.low is None or found.high is None or not found.se:
-            said.setdefault(found.why or "no interval", []).append(when)
+            # No p-value is shown beside a change.
+            said.setdefault((found.why or "no interval").removesuffix(ONLY_TESTED), []).append(when)
     return "; ".join(f"{' and '.join(when)}: {why}" for why, when in said.items()) or None
 
 

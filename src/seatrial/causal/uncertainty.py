@@ -17,6 +17,7 @@ WARN_BELOW = 30.0
 RANK_FROM = 10.0
 """Effective clusters of an arm: no interval below 5, a warning below 30, a rank from 10 (METHODS 3.4, 3.6)."""
 
+ONLY_TESTED = "; only the randomisation p-value of the sharp null (no model matters) is given"
 NO_SPREAD = "the clusters do not vary: no standard error can be estimated"
 
 
@@ -83,7 +84,7 @@ def refusal(moments: Moments, arms: tuple[str, ...], *, tested: bool) -> str | N
     if not thin:
         return None
     said = f"fewer than {REFUSE_BELOW:.0f} effective clusters ({', '.join(thin)}): no interval is defensible"
-    return said + ("; only the randomisation p-value of the sharp null (no model matters) is given" if tested else "")
+    return said + (ONLY_TESTED if tested else "")
 
 
 def warnings(moments: Moments, arms: tuple[str, ...]) -> list[str]:

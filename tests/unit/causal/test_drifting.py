@@ -97,6 +97,7 @@ def test_four_users_in_a_window_leave_no_model_a_change(table: Table) -> None:
             assert model.why is not None
             assert model.why.startswith(when)
             assert "effective clusters" in model.why
+            assert "p-value" not in model.why
             assert model.before is not None
             assert model.now is not None
 
