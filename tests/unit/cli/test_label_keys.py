@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import signal
 import sys
 import time
 from pathlib import Path
@@ -36,6 +37,8 @@ class Terminal:
         self.seen = b""
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
+            # A suite in the background of a script runs with interrupts ignored, and its children would inherit that.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-m", "seatrial", *args])
 
     def wait_for(self, text: bytes, times: int) -> None:
