@@ -16,7 +16,7 @@ WAIT = 30_000
 
 def told(page: Any, version: str) -> None:
     """From now on the server says that its store is at this version."""
-    body = json.dumps({"data_version": version})
+    body = json.dumps({"data_version": version, "sessions": version})
     page.route("**/api/version", lambda route: route.fulfill(body=body, content_type="application/json"))
 
 
@@ -58,13 +58,36 @@ def test_news_comes_after_a_click_and_waits_for_whoever_types(timed: See) -> Non
         told(page, f"of {place}")
         later(page, "document.body.dataset.version !== 'old'")
         assert len(fetched) >= n
-    page.evaluate("document.body.dataset.version = 'kept'")
     page.locator("#q").focus()
+    page.evaluate("document.body.dataset.version = 'kept'")
     told(page, "while somebody types")
     later(page, "!document.querySelector('[data-new]').hidden")
     assert page.evaluate("[document.activeElement.id, document.body.dataset.version]") == ["q", "kept"]
     page.locator("#q").evaluate("field => field.blur()")
     later(page, "document.body.dataset.version !== 'kept'")
+
+
+def test_news_that_arrives_while_somebody_begins_to_type_waits_too(timed: See) -> None:
+    page = timed("/sessions")
+    page.evaluate(
+        """() => {
+            const text = Response.prototype.text;
+            window.asked = new Promise((asked) => {
+                Response.prototype.text = function () {
+                    asked();
+                    return new Promise((go) => { window.go = go; }).then(() => text.call(this));
+                };
+            });
+            document.body.dataset.version = "kept";
+        }"""
+    )
+    told(page, "of a page on its way")
+    page.clock.run_for(2_000)
+    page.evaluate("window.asked")
+    page.locator("#q").focus()
+    page.evaluate("window.go()")
+    later(page, "!document.querySelector('[data-new]').hidden")
+    assert page.evaluate("[document.activeElement.id, document.body.dataset.version]") == ["q", "kept"]
 
 
 def test_a_server_that_is_gone_does_not_look_alive(timed: See) -> None:

@@ -139,8 +139,9 @@
   const idle = () => (!document.activeElement || document.activeElement.matches(PLACES)) && (window.getSelection() || { isCollapsed: true }).isCollapsed;
   const refresh = async () => {
     const answer = await ask(location.href, { headers: { Accept: "text/html" } });
-    if (!answer || !answer.ok || !idle()) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const text = answer && answer.ok ? await answer.text() : "";
+    if (!text || !idle()) return;  // asked last, when nothing is waited for any more
+    const fresh = new DOMParser().parseFromString(text, "text/html");
     const at = document.activeElement, name = at && at.getAttribute("aria-label"), left = at ? at.scrollLeft : 0;
     for (const part of [".head", ".results"]) {
       const old = one(part), made = one(part, fresh);
