@@ -159,6 +159,19 @@ def test_a_foreign_page_cannot_sign_a_browser_in(beyond: Open) -> None:
         assert "set-cookie" not in answer.headers
 
 
+def test_a_sign_in_that_is_no_form_is_refused_and_breaks_nothing(beyond: Open) -> None:
+    for body in (
+        "&".join(f"a{n}=1" for n in range(30)),
+        b"\xff&\x00=%00&%ff",
+        "token",
+        "token=&to=//evil.example",
+        b"",
+    ):
+        answer = beyond().post("/sign-in", content=body, headers=FORM)
+        assert answer.status_code in (400, 401), body
+        assert "set-cookie" not in answer.headers
+
+
 def test_sign_in_is_refused_after_a_few_guesses(beyond: Open) -> None:
     client = beyond()
     statuses = [client.post("/sign-in", data={"token": f"a guess of some length {n}"}).status_code for n in range(12)]

@@ -139,6 +139,21 @@ def test_a_dismissal_undoes_no_decision_that_its_page_did_not_show(web: TestClie
     assert store.table(TRIAGE.name).collect()["state"].to_list() == ["task"]
 
 
+@pytest.mark.parametrize("at", ["/triage", f"/session?id={SESSION}"])
+def test_a_draft_undoes_no_dismissal_that_its_page_did_not_show(web: TestClient, store: Store, at: str) -> None:
+    stale = form(web, at, "/triage/draft")
+    aside = {"session": SESSION, "state": "dismissed", "reason": "a test of ours", "by": "ben", "kind": "session"}
+    store.commit({TRIAGE.name: pl.DataFrame([aside], schema=TRIAGE.schema())}, replace_sessions=[SESSION])
+    refused = web.post("/triage/draft", data=stale)
+    assert refused.status_code == 409
+    assert "This session was dismissed: a test of ours (by ben), after your page was made" in refused.text
+    page = f"/session?id={SESSION}"
+    assert "Set aside in triage</dt><dd><bdi>a test of ours</bdi>" in web.get(page).text
+    told = web.post("/triage/draft", data=form(web, page, "/triage/draft"))
+    assert told.status_code == 400, "whoever saw the dismissal may draft all the same: the child is asked"
+    assert "Nobody asked anything in it" in told.text
+
+
 @pytest.mark.parametrize("change", ["rubric", "checks"])
 def test_two_tabs_do_not_overwrite_each_other(web: TestClient, suite: Path, change: str) -> None:
     draft(suite)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from seatrial.errors import InfrastructureError, InputError, UsageError
 from seatrial.records import Task
 from seatrial.report.chapters import growth
-from seatrial.server import drafted
+from seatrial.server import decisions, drafted
 from seatrial.server.based import Overtaken
 from seatrial.server.drafted import Draft, Written
 from seatrial.server.site import Asked, Page
@@ -70,6 +70,7 @@ def draft(asked: Asked) -> Response:
         there = written(asked).of(session)
         if there is not None:
             return asked.back("/triage/draft", {"task": there.id})
+        decisions.unchanged(asked.store, session, asked.form.get("was", "new"))
         arguments = [
             "task", "from-session", f"--suite={asked.site.suite}", f"--by={asked.who.name}", "--", session,
         ]  # fmt: skip

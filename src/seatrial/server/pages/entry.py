@@ -34,7 +34,10 @@ def routes(site: Site) -> list[Route]:
             data += chunk
             if len(data) > _MOST:
                 return _form(site, request, "/", "that is no token", 413)
-        fields = dict(parse_qsl(data.decode("utf-8", "replace"), max_num_fields=10)) if data else {}
+        try:
+            fields = dict(parse_qsl(data.decode("utf-8", "replace"), max_num_fields=10))
+        except ValueError:
+            return _form(site, request, "/", "that is no token", 400)
         to = _inside(fields.get("to", "/"))
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != request.headers.get("host", ""):

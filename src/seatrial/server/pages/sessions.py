@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from seatrial.errors import InputError, StoreError
-from seatrial.server import drafted
+from seatrial.server import decisions, drafted
 from seatrial.server.index import FACETS, ORDERS, SIGNS, Order, Query, Snapshot
 from seatrial.server.rendering import prose
 from seatrial.server.site import Asked, Page
@@ -208,6 +208,7 @@ def session(asked: Asked) -> Response:
     first = at - at % CHUNK
     chunks = [(a, min(a + CHUNK, total)) for a in range(0, total, CHUNK)]
     fates = {f: sum(s.fate == f for s in shown.signals) for f in ("kept", "merged", "dropped")}
+    row_of = decisions.on(asked.store, ident)
     return asked.page(
         "session.html",
         {
@@ -227,6 +228,8 @@ def session(asked: Asked) -> Response:
             "overview": shown.overview(),
             "children": snapshot.below(ident),
             "made": drafted.read(asked.site.suite, snapshot.may).of(ident) if asked.who.may("labeller") else None,
+            "dismissed": row_of if row_of is not None and row_of["state"] == "dismissed" else None,
+            "was": decisions.decided(row_of),
             "extracted": bool(shown.signals) or (row is not None and bool(row["extracted"])),
             "data_version": snapshot.data_version,
         },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,8 +12,7 @@ from starlette.responses import Response
 from seatrial.canon import content_hash
 from seatrial.errors import InputError, UsageError
 from seatrial.records.tables import TRIAGE
-from seatrial.server import movers, waiting
-from seatrial.server.based import Overtaken, stamp
+from seatrial.server import decisions, movers, waiting
 from seatrial.server.pages import sessions
 from seatrial.server.pages.drafts import draft, posted, written
 from seatrial.server.site import Asked, Page
@@ -129,30 +127,10 @@ def dismiss(asked: Asked) -> Response:
     if not found.height:
         raise InputError("there is no such session or incident")
     with asked.store.writing():
-        _unchanged(asked, session, asked.form.get("was", "new"))
+        decisions.unchanged(asked.store, session, asked.form.get("was", "new"))
         _decide(asked, session, "dismissed", reason[:2000], incident=found["incident"][0])
     asked.did("dismissed", session=session)
     return asked.back("/triage", _place(asked))
-
-
-def _unchanged(asked: Asked, session: str, was: str) -> None:
-    """Make sure that nobody decided on a session since its form was shown.
-
-    Raises:
-        Overtaken: somebody did.
-    """
-    rows = asked.store.table(TRIAGE.name, ordered=False).filter(pl.col("session") == session).collect()
-    for row in rows.iter_rows(named=True):
-        if decided(row) == was:
-            continue
-        became = f"became the task {row['task']}" if row["state"] == "task" else f"was dismissed: {row['reason']}"
-        by = f" (by {row['by']})" if row["by"] else ""
-        raise Overtaken(f"this session {became}{by}, after your page was made", hint="nothing was changed")
-
-
-def decided(row: Mapping[str, Any]) -> str:
-    """What a form is based on: how a session or an incident was decided on; ``new`` where nobody did."""
-    return "new" if row["state"] == "new" else f"{row['state']} {stamp([row['task'], row['reason'], row['by']])}"
 
 
 def _place(asked: Asked) -> dict[str, str | int]:
