@@ -17,5 +17,3 @@ autodoc_typehints = "signature"
 autodoc_default_options = {"members": True}
 html_theme = "furo"
 html_title = f"seatrial {__version__}"
-# Docstrings are plain prose with code in double backticks; records show their fields, not what msgspec adds.
-suppress_warnings = ["myst.xref_missing", "docutils", "ref.python", "autodoc"]

@@ -10,6 +10,7 @@ scripts run everything, this test included.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import os
@@ -168,3 +169,18 @@ def test_llms_txt_names_every_page() -> None:
     assert len(re.findall(r"\]\(", done.stdout)) == len(listed), "no link but the page's own"
     said = re.findall(r"^- \[[^\]]+\]\([^)]+\): (.*)$", done.stdout, re.M)
     assert [s for s in said if s.startswith("Made by") or s[-1] not in ".?!" or len(s.split()) < 4] == []
+
+
+def test_the_site_hides_no_warning_and_docstrings_say_it_with_no_bar() -> None:
+    """`scripts/docs` fails on a warning, so none may be kept from it. A bar around a word outside double backticks is a
+    substitution, which a docstring never means: the site shows it in red."""
+    assert "suppress_warnings" not in (ROOT / "docs" / "conf.py").read_text("utf-8")
+    named = re.findall(r"automodule:: (\S+)", (ROOT / "docs/reference/api.md").read_text("utf-8"))
+    assert len(named) > 20
+    for module in named:
+        path = ROOT / "src" / Path(*module.split("."))
+        tree = ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                plain = re.sub(r"``.*?``", "", ast.get_docstring(node) or "", flags=re.S)
+                assert not re.search(r"\|[^\s|][^|]*\|", plain), (module, getattr(node, "name", ""))

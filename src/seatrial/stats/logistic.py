@@ -73,7 +73,7 @@ def fit_logistic(
     `x` (n, p), `y` (n,) in [0, 1]. `penalty` is 1/C of scikit-learn and acts on the standardised weights (population
     standard deviation; a constant column gets weight 0). `signs` (p,) of +1, -1 or 0 (free) bound the weights;
     `order` holds pairs (stronger, weaker) of equal sign whose weights *per unit of x* keep
-    |stronger| >= |weaker|, by writing the stronger as the weaker plus a step >= 0.
+    ``|stronger| >= |weaker|``, by writing the stronger as the weaker plus a step >= 0.
 
     Raises:
         UsageError: shapes disagree, a value is out of range, or the constraints contradict themselves.

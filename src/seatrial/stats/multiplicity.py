@@ -1,4 +1,4 @@
-"""Many contrasts at once: step-down p-values and the critical value of the largest |t|."""
+"""Many contrasts at once: step-down p-values and the critical value of the largest ``|t|``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def factor(matrix: Floats) -> Floats:
 
 
 def largest_t_quantile(root: Floats, df: float, level: float, draws: int, seed: int) -> float:
-    """Quantile `level` of max_j |(root z)_j| / sqrt(chi2_df/df); `root` (n_contrasts, rank) has unit rows."""
+    """Quantile `level` of ``max_j |(root z)_j| / sqrt(chi2_df/df)``; `root` (n_contrasts, rank) has unit rows."""
     check_level(level)
     if not df > 0:
         raise UsageError(f"df must be positive, got {df}", hint="use math.inf for the normal limit")
@@ -76,7 +76,7 @@ def largest_t_quantile(root: Floats, df: float, level: float, draws: int, seed: 
 
 
 def max_t_quantile(cov: ArrayLike, df: float, level: float = 0.95, draws: int = 100_000, seed: int = 0) -> float:
-    """Critical value c with P(max_m |T_m| <= c) = level for contrasts of covariance `cov` (METHODS 3.4).
+    """Critical value c with ``P(max_m |T_m| <= c) = level`` for contrasts of covariance `cov` (METHODS 3.4).
 
     T is normal with correlation corr(cov), drawn by eigen-decomposition and divided by sqrt(chi2_df/df) (one
     chi-square per draw: all contrasts share it). `cov` is (m, m); `df` may be fractional or `math.inf`.
@@ -99,7 +99,7 @@ def romano_wolf(observed: ArrayLike, draws: ArrayLike) -> Floats:
     """Step-down adjusted p-values from the joint null draws of all statistics (Romano & Wolf 2005).
 
     `observed` (m,) and `draws` (n_draws, m) are t statistics, two-sided; each p is (1 + #)/(1 + n_draws) of the
-    largest |t*| among the hypotheses not yet passed, made monotone (Westfall & Young's free step-down).
+    largest ``|t*|`` among the hypotheses not yet passed, made monotone (Westfall & Young's free step-down).
 
     Raises:
         UsageError: shapes disagree, a value is missing, or fewer than 999 draws.
