@@ -86,7 +86,8 @@ def label(
         _take(take, out, annotator, unit, store, as_json)
         return
     opened = Store.open(store or load().store)
-    queue = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed)
+    with output.progress(quiet=as_json) as step:
+        queue = flow.queue(opened, unit.value, n, random_share=random_share, seed=seed, progress=step)
     waiting = queue.items
     left_out = [f"{d.n} {d.what}: {d.why}" for d in queue.left_out]
     if criterion and not (keep and unit is Unit.output):

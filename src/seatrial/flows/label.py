@@ -181,13 +181,23 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[Dropped, ...] = ()
 
 
-def queue(store: Store, unit: Unit, n: int, *, random_share: float = 0.5, seed: int = 0) -> Queue:
+def queue(
+    store: Store,
+    unit: Unit,
+    n: int,
+    *,
+    random_share: float = 0.5,
+    seed: int = 0,
+    progress: Callable[[int, int | None, str], None] | None = None,
+) -> Queue:
     """The items to label from a store; the same store, seed and numbers give the same queue, so it can be resumed.
+
+    `progress` is told how many sessions have been looked through for signals, then for items.
 
     Raises:
         UsageError: a share outside (0, 1]. EvidenceError: nothing to label.
     """
-    extract_store(store, scoring.UNIT)
+    extract_store(store, scoring.UNIT, progress=progress)
     ids = sorted(store.table("sessions").select("session").collect()["session"].to_list())
     allowed, refused = permission(store, "label").among(ids)
     if refused and not allowed:
@@ -195,7 +205,11 @@ def queue(store: Store, unit: Unit, n: int, *, random_share: float = 0.5, seed: 
             "nothing may be labelled: " + "; ".join(f"{d.n} {d.what}: {d.why}" for d in refused),
             hint="'seatrial consent' records what a person agreed to",
         )
-    found = list(items((store.trace(i) for i in allowed), unit))
+    found: list[Item] = []
+    for done, session in enumerate(allowed, 1):
+        found += items([store.trace(session)], unit)
+        if progress is not None:
+            progress(done, len(allowed), "items")
     return Queue(items=tuple(draw(found, n, random_share=random_share, seed=seed)), left_out=refused)
 
 

@@ -45,8 +45,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["signals"], {"signals"}),
         (["rank", "--draws", "999", "--workers", "1"], {"signals", "rankings"}),
         (["drift", "--draws", "999"], {"signals", "comparisons"}),
+        (["label", "--keep-queue", "--n", "5"], {"signals", "items"}),
     ],
-    ids=["signals", "rank", "drift"],
+    ids=["signals", "rank", "drift", "label"],
 )
 def test_every_stage_is_told_to_its_end(
     store: Path,
