@@ -16,7 +16,7 @@ BROKEN = ("error_infra", "error_agent", "timeout")
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over all scored attempts. `estimate`: share passed, clustered by task; None where it never applies.
     `n` attempts judged, `passed` of them, `not_applicable` without a result, `why` the most frequent reason of a
-    failure."""
+    failure, or how the check broke where it did."""
 
     metric: str
     layer: Layer
@@ -159,7 +159,8 @@ def _metrics(made: Judged, level: float) -> tuple[MetricResult, ...]:
     for (metric, by, version), layer in order.items():
         seen = [(a.task, v) for a, vs in made for v in vs if (v.metric, v.by, v.version) == (metric, by, version)]
         judged = [(task, bool(v.passed), v.reason) for task, v in seen if v.passed is not None]
-        rows.append(_metric(metric, layer, by, version, judged, len(seen) - len(judged), level))
+        broke = [v.reason for _, v in seen if v.evidence.get("broke")]
+        rows.append(_metric(metric, layer, by, version, judged, len(seen) - len(judged), level, broke))
     return tuple(rows)
 
 
@@ -171,6 +172,7 @@ def _metric(
     judged: Sequence[tuple[str, bool, str | None]],
     not_applicable: int,
     level: float,
+    broke: Sequence[str] = (),
 ) -> MetricResult:
     failures = [reason for _, ok, reason in judged if not ok and reason]
     estimate = stats.clustered_proportion([float(ok) for _, ok, _ in judged], [t for t, _, _ in judged], level)
@@ -183,7 +185,7 @@ def _metric(
         passed=sum(ok for _, ok, _ in judged),
         not_applicable=not_applicable,
         estimate=estimate if judged else None,
-        why=_most(failures),
+        why=_most(broke) or _most(failures),
     )
 
 

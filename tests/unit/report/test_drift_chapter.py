@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.records.drift import Change, Drift, ModelChange, Window
+from seatrial.records.drift import Baseline, Change, Drift, ModelChange, Window
 from seatrial.report.chapters import drift as chapter
 
 
@@ -37,3 +37,13 @@ def test_a_model_without_a_change_shows_why() -> None:
     models = next(part for part in chapter.drift(found).parts if part.heading == "Models")
     assert models.tables[0].rows[0][-1] == why
     assert models.charts == ()
+
+
+def test_a_baseline_names_its_whole_data_version() -> None:
+    version = "12345-af3413d821ba"
+    kept = Baseline(
+        start=0.0, end=86_400.0, made=9e4, data_version=version, outcome="outcome", n_sessions=9, n_sampled=5, seed=0,
+        strata=("task_type",), models={"a": None}, means={"a": None},
+    )  # fmt: skip
+    assert f"data version {version}, " in chapter.baseline(None, kept, []).items[0]
+    assert chapter.baselines([kept]).tables[0].rows[0][-1] == version

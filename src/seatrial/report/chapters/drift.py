@@ -209,7 +209,7 @@ def baseline(old: Baseline | None, new: Baseline, sample: Sequence[Mapping[str, 
         for m in names
     )  # fmt: skip
     about = [
-        f"{which}: {minute(b.start)} to {minute(b.end)}, {b.n_sessions} sessions, data version {b.data_version[:12]}, "
+        f"{which}: {minute(b.start)} to {minute(b.end)}, {b.n_sessions} sessions, data version {b.data_version}, "
         f"evaluation set of {b.n_sampled} (seed {b.seed})"
         for which, b in (("before", old), ("now", new))
         if b is not None
@@ -234,7 +234,7 @@ def baselines(kept: Sequence[Baseline]) -> Section:
     rows = tuple(
         (
             minute(b.made), f"{minute(b.start)} to {minute(b.end)}", str(b.n_sessions), str(b.n_sampled),
-            b.data_version[:12],
+            b.data_version,
         )
         for b in kept
     )  # fmt: skip
