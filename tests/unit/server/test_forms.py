@@ -192,6 +192,7 @@ def test_a_session_that_has_a_draft_opens_it(web: TestClient, suite: Path) -> No
             page = web.get(at).text
             assert f"Open its {what}" in page
             assert 'action="/triage/draft' not in page
+            assert at != "/triage" or re.search(rf">\s+{what} <a ", page), "words do not run together"
         opened = web.post("/triage/draft", data=sent)
         assert (opened.status_code, opened.url.query) == (200, b"task=from-s")
         assert ("was approved by ben" in opened.text) is (what == "task")
