@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -55,6 +56,35 @@ def test_test_passes_its_arguments_to_pytest(shell: str, checkout: Path) -> None
     assert lines[-1].endswith("--full -x")
     again = run(shell, checkout, "test")
     assert not any("pip install" in line for line in again), "installing again is skipped while nothing has changed"
+
+
+def test_what_is_compiled_ahead_is_made_by_tests_that_are_there() -> None:
+    """`scripts/test` does not hear what these say, so a name that leads nowhere would go unseen."""
+    ahead = re.search(r"-k \"(\w+) or (\w+)\" \\\n +(\S+\.py) (\S+\.py)", (ROOT / "scripts" / "test").read_text())
+    assert ahead is not None
+    for word, file in zip(ahead.groups()[:2], ahead.groups()[2:], strict=True):
+        assert word in (ROOT / file).read_text(), file
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_ci_installs_from_wherever_it_is_called_and_demands_a_browser(shell: str, checkout: Path) -> None:
+    shutil.copytree(ROOT / ".ci", checkout / ".ci")
+    program = checkout / ".venv" / "bin" / "chromium"
+    program.write_text("")
+    program.chmod(0o755)
+    python = checkout / ".venv" / "bin" / "python"
+    python.write_text('#!/bin/sh\necho "python $* $SEATRIAL_BROWSER"\n')
+    env = {k: v for k, v in os.environ.items() if k not in {"SEATRIAL_VENV", "PYTHON", "SEATRIAL_BROWSER"}}
+    env["PATH"] = f"{program.parent}{os.pathsep}{env['PATH']}"
+    done = subprocess.run(
+        [shell, f"{checkout.name}/.ci/run"], cwd=checkout.parent, env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("python -m pip install")
+    assert [line for line in lines[1:] if "pip install" in line] == []
+    assert lines[-1].startswith("python -m pytest")
+    assert lines[-1].endswith(" required")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
