@@ -55,9 +55,10 @@ def forget(
     lost = _emptied(opened)
     about = steward.subject_of(opened, user=user, sessions=session or [])
     _ask(f"Erase {len(about.sessions)} sessions for good?", yes)
+    tasks = steward.tasks_made(opened)
     with output.progress(quiet=as_json) as step:
         done = steward.forget(opened, about, step)
-    _show("forget", done, opened, lost, as_json)
+    _show("forget", done, opened, [*lost, *_outside(tasks, done)], as_json)
 
 
 def purge(
@@ -106,10 +107,11 @@ def purge(
         return
     if plan.sessions:
         _ask(f"Erase {plan.sessions} sessions, and every earlier data version, for good?", yes)
+    tasks = steward.tasks_made(opened)
     with output.progress(quiet=as_json) as step:
         done = steward.purge(opened, moment, progress=step)
     assert done.erased is not None
-    _show("purge", done.erased, opened, [*lost, *undated], as_json)
+    _show("purge", done.erased, opened, [*lost, *undated, *_outside(tasks, done.erased)], as_json)
 
 
 def consent_set(
@@ -180,9 +182,10 @@ def consent_withdraw(
             raise
         about = steward.Subject((steward.subject_name(opened, user),), ())
     _ask(f"Withdraw consent and erase {len(about.sessions)} sessions for good?", yes)
+    tasks = steward.tasks_made(opened)
     with output.progress(quiet=as_json) as step:
         done = steward.take_back(opened, about, step)
-    _show("consent withdraw", done, opened, lost, as_json)
+    _show("consent withdraw", done, opened, [*lost, *_outside(tasks, done)], as_json)
 
 
 def consent_list(store: StoreOption = None, as_json: JsonOption = False) -> None:
@@ -214,6 +217,15 @@ def _emptied(store: Store) -> list[str]:
     from seatrial.settings import load
 
     return [f"dropped from the spool: {why}" for why in drain(store, redact=load().redact)]
+
+
+def _outside(tasks: dict[str, str], done: Erasure) -> list[str]:
+    """Says which tasks quote what was erased: they stand in suite files, which are no part of the store."""
+    made = [tasks[s] for s in done.sessions if s in tasks]
+    if not made:
+        return []
+    named = ", ".join(made[:5]) + (f" and {len(made) - 5} more" if made[5:] else "")
+    return [f"made from what was erased, and still in a suite file, with its words: {named}; take it out there"]
 
 
 def _refuse_unasked(yes: bool) -> None:

@@ -21,7 +21,7 @@ from seatrial.canon import canonical
 from seatrial.errors import EvidenceError, InputError, SettingsError, StoreError, UsageError
 from seatrial.flows.look import safe_name
 from seatrial.records import Consent
-from seatrial.records.tables import TABLES
+from seatrial.records.tables import TABLES, TRIAGE
 from seatrial.settings import load
 from seatrial.store import Erasure, Store, consents, erase, permission, set_consent, withdraw
 from seatrial.store.erase import before, family, of_user
@@ -81,6 +81,12 @@ def take_back(store: Store, about: Subject, progress: ProgressFn | None = None) 
     for name in about.names:
         withdraw(store, name)
     return erase(store, about.sessions, remembered=about.names, progress=progress)
+
+
+def tasks_made(store: Store) -> dict[str, str]:
+    """The task that each session of triage became. It stands in a suite file, outside the store, and quotes it."""
+    made = store.table(TRIAGE.name, ordered=False).filter(pl.col("task").is_not_null()).select("session", "task")
+    return dict(made.collect().sort("session").iter_rows())
 
 
 def cutoff(before_date: str | None, older_than: int | None) -> float:

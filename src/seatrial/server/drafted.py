@@ -58,15 +58,16 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         return next((d for d in self.lines if d.session == session), None)
 
 
-def read(path: Path, may: Permission) -> Written:
-    """Read a suite file. What was made from sessions that may not be shown is left out: a task quotes its session."""
+def read(path: Path, may: Permission, here: Callable[[str], bool]) -> Written:
+    """Read a suite file. What was made from sessions that may not be shown, or are not `here` any more, is left out: a
+    task quotes its session, which may have been erased."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return Written()
     except OSError as error:
         return Written(problems=[f"the suite {clean(str(path))} cannot be read: {error.strerror}"])
-    found, torn = [], []
+    found, torn, gone = [], [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -78,13 +79,27 @@ def read(path: Path, may: Permission) -> Written:
             torn.append(number)
             continue
         kept = _line(raw, number, may)
-        if kept is not None:
+        if kept is not None and kept.session is not None and not here(kept.session):
+            gone.append(number)
+        elif kept is not None:
             found.append(kept)
-    return Written(lines=found, problems=[_torn(path, torn)] if torn else [])
+    return Written(
+        lines=found, problems=[*([_torn(path, torn)] if torn else []), *([_gone(path, gone)] if gone else [])]
+    )
+
+
+def _named(lines: list[int]) -> str:
+    return ", ".join(str(n) for n in lines[:_MOST_NAMED]) + (", …" if lines[_MOST_NAMED:] else "")
+
+
+def _gone(path: Path, gone: list[int]) -> str:
+    what = "a task is" if len(gone) == 1 else f"{len(gone)} tasks are"
+    lines = f"{'line' if len(gone) == 1 else 'lines'} {_named(gone)} of {clean(str(path))}"
+    return f"{what} not shown ({lines}): made from sessions that are not in this store, or were erased"
 
 
 def _torn(path: Path, torn: list[int]) -> str:
-    named = ", ".join(str(n) for n in torn[:_MOST_NAMED]) + (", …" if torn[_MOST_NAMED:] else "")
+    named = _named(torn)
     what = f"line {named} of {clean(str(path))} cannot be read" if len(torn) == 1 else (
         f"{len(torn)} lines of {clean(str(path))} cannot be read ({named})"
     )  # fmt: skip

@@ -16,7 +16,7 @@ from seatrial.server.app import make
 from seatrial.server.pages import PAGES
 from seatrial.server.security import Rates
 from seatrial.server.withheld import without
-from seatrial.store import Permission, Store, StoredResult, frames, session_row, set_consent, step_rows
+from seatrial.store import Permission, Store, StoredResult, erase, frames, session_row, set_consent, step_rows
 from seatrial.suites.writing import append
 
 SECRET = "words-that-were-taken-back"
@@ -91,6 +91,18 @@ def test_no_page_quotes_a_session_whose_person_agrees_no_longer(client: Callable
     assert {"/result id", "/api/result id", "/label/item queue.item", "/triage ", "/triage/draft task"} <= before
     withdraw(store)
     assert told(client(), store) == set()
+
+
+def test_no_page_quotes_a_session_that_was_erased(client: Callable[[], TestClient], store: Store) -> None:
+    """The suite file is no part of the store: an erasure leaves it as it is, and nothing of it may be shown."""
+    assert "/triage/draft task" in told(client(), store)
+    erase(store, [GONE])
+    web = client()
+    assert told(web, store) == set()
+    listed = web.get("/triage").text
+    assert "a task is not shown (line 1 of" in listed
+    assert "from-stays" in listed
+    assert all(GONE not in line for line in (store.path / "audit.jsonl").read_text("utf-8").splitlines())
 
 
 def test_what_stays_is_shown_and_says_how_much_is_left_out(client: Callable[[], TestClient], store: Store) -> None:

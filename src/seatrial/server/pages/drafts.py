@@ -11,11 +11,13 @@ from starlette.responses import Response
 
 from seatrial.errors import InfrastructureError, InputError, UsageError
 from seatrial.records import Task
+from seatrial.records.tables import ATTEMPTS
 from seatrial.report.chapters import growth
 from seatrial.server import decisions, drafted
 from seatrial.server.based import Overtaken
 from seatrial.server.drafted import Draft, Written
 from seatrial.server.site import Asked, Page
+from seatrial.store import Store
 
 _MOST_CHECKS = 60_000
 _WAIT_S = 40.0
@@ -24,8 +26,20 @@ _ONE_BY_ONE = threading.Lock()
 
 
 def written(asked: Asked) -> Written:
-    """What the suite file holds of sessions that may be shown."""
-    return drafted.read(asked.site.suite, asked.site.index.current().may)
+    """What the suite file holds of sessions, and attempts, that are here and may be shown."""
+    index, store = asked.site.index, asked.store
+    snapshot = index.current()
+
+    def here(session: str) -> bool:
+        return snapshot.row(session) is not None or session in index.derived(
+            "attempts", (ATTEMPTS.name,), lambda _: frozenset(_ids(store))
+        )
+
+    return drafted.read(asked.site.suite, snapshot.may, here)
+
+
+def _ids(store: Store) -> list[str]:
+    return store.table(ATTEMPTS.name, ordered=False).select("session").collect()["session"].to_list()
 
 
 def _found(asked: Asked, wanted: str) -> Draft:

@@ -227,13 +227,19 @@ def session(asked: Asked) -> Response:
             "piece": PIECE,
             "overview": shown.overview(),
             "children": snapshot.below(ident),
-            "made": drafted.read(asked.site.suite, snapshot.may).of(ident) if asked.who.may("labeller") else None,
+            "made": _made(asked, ident) if asked.who.may("labeller") else None,
             "dismissed": row_of if row_of is not None and row_of["state"] == "dismissed" else None,
             "was": decisions.decided(row_of),
             "extracted": bool(shown.signals) or (row is not None and bool(row["extracted"])),
             "data_version": snapshot.data_version,
         },
     )
+
+
+def _made(asked: Asked, session: str) -> drafted.Draft | None:
+    """What this session became in the suite."""
+    may = asked.site.index.current().may
+    return drafted.read(asked.site.suite, may, lambda other: other == session).of(session)
 
 
 def steps(asked: Asked) -> Response:
