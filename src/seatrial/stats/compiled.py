@@ -256,8 +256,8 @@ def _strata_effects(
 
 @njit(cache=True, parallel=True, error_model="numpy")
 def entry_draws(
-    labels0: Ints, starts: Ints, unit: Ints, stratum: Ints, count: Floats, y: Floats, cluster_starts: Ints,
-    mix_starts: Ints, mix_stratum: Ints, mix_count: Floats, stratum_n: Floats, weight: Floats, q: Floats,
+    labels0: Ints, starts: Ints, unit: Ints, stratum: Ints, count: Ints, y: Floats, cluster_starts: Ints,
+    mix_starts: Ints, mix_stratum: Ints, mix_count: Ints, stratum_n: Floats, weight: Floats, q: Floats,
     mix: bool, seed: int, draws: int, effects: Floats, variances: Floats, incomplete: Ints,
 ) -> None:  # fmt: skip
     """Permute labels of units inside blocks; CR1 by cluster, recomputed in every draw.

@@ -76,7 +76,8 @@ class Entries:
 
     @classmethod
     def of_rows(cls, s: Codes, k: Codes, y: Floats, group: Codes | None, block: Codes) -> Entries:
-        order = np.argsort(block, kind="stable")
+        # A cluster's units lie side by side in their block: what a draw reads for one cluster after another is near.
+        order = np.argsort(block, kind="stable") if group is None else np.lexsort((group, block))
         unit_of_row = np.empty(s.size, dtype=np.int64)
         unit_of_row[order] = np.arange(s.size)
         cluster = unit_of_row if group is None else group

@@ -238,8 +238,8 @@ def _compiled_labels(entries: Entries, rule: Rule, draws: int, seed: int) -> tup
         bounds = np.searchsorted(entries.cluster, np.arange(entries.n_clusters + 1))
         mix = entries.mix
         compiled.entry_draws(
-            labels, entries.starts, entries.unit.astype(np.int32), stratum, entries.count, entries.y, bounds,
-            mix.indptr.astype(np.int64), mix.indices.astype(np.int64), mix.data, *shared,
+            labels, entries.starts, entries.unit.astype(np.int32), stratum, entries.count.astype(np.int32), entries.y,
+            bounds, mix.indptr.astype(np.int64), mix.indices.astype(np.int32), mix.data.astype(np.int32), *shared,
         )  # fmt: skip
     _settle(effects, variances, np.asarray(incomplete == 2))
     return effects, variances, int((incomplete > 0).sum())

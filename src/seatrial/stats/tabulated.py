@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seatrial.stats.compiled import _GOLDEN, _S11, _UNIT, Floats, Ints, _hypergeometric, _scramble, _stream
 
-BUILT_WITH = ("compiled 325e26d3af3d",)
+BUILT_WITH = ("compiled 1e23f34219f1",)
 """Digests of the files that the compiled code below was made from: Numba keeps it until this file changes."""
 
 _GUIDES = 64
