@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,7 @@ from seatrial.cli.demo import keep
 from seatrial.errors import InputError
 from seatrial.examples import fleet, habits, truth
 from seatrial.examples.sentences import built_in
-from seatrial.flows import demo
+from seatrial.flows import demo, demo_recovery
 from seatrial.flows.demo_result import DemoRun
 from seatrial.report.chapters import ranking
 from seatrial.report.chapters.recovery import contrast
@@ -31,7 +32,11 @@ NAMES = [profile.name for profile in habits.FLEET]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
-    return demo.run(tmp_path_factory.mktemp("demo") / "out", sessions=N, seed=7, draws=999, workers=1)
+    """Recovery in few homes: that chapter has tests of its own."""
+    few = partial(demo_recovery.run, fitted=24, fresh=6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_recovery, "run", few)
+        return demo.run(tmp_path_factory.mktemp("demo") / "out", sessions=N, seed=7, draws=999, workers=1)
 
 
 def test_it_ranks_the_fleet_as_a_randomised_comparison(run: DemoRun) -> None:
