@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 from urllib.parse import unquote
 
 import deltalake
@@ -74,12 +74,26 @@ def conform(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
 
 def frame_digest(frame: pl.DataFrame, removed: list[str]) -> str:
     """sha256 of a commit's part in one table: the rows added and the sessions whose rows were removed."""
-    sink = io.BytesIO()
-    frame.rechunk().write_ipc(sink, compression="uncompressed")
-    seal = hashlib.sha256(sink.getbuffer())
+    sink = _Seal()
+    frame.rechunk().write_ipc(cast(IO[bytes], sink), compression="uncompressed")
     for session in sorted(removed):
-        seal.update(b"\0" + session.encode("utf-8", "surrogatepass"))
-    return seal.hexdigest()
+        sink.write(b"\0" + session.encode("utf-8", "surrogatepass"))
+    return sink.seal.hexdigest()
+
+
+class _Seal(io.RawIOBase):
+    """A file that keeps the sha256 of what is written to it, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seal = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.seal.update(data)
+        return len(data)
 
 
 class DeltaTables:
