@@ -224,8 +224,10 @@ def watch(
     are tightest, `user_window_days` (None: 7) how long a user is followed before they enter, once.
 
     Raises:
-        EvidenceError: as `drift`. UsageError: another plan was frozen before.
+        EvidenceError: as `drift`. UsageError: another plan was frozen before, or this one cannot be kept.
     """
+    if not all(wanted is None or 0 < wanted < math.inf for wanted in (detect, user_window_days)):
+        raise UsageError("--detect and --user-window must be positive numbers", hint="such as 0.02 and 7")
     found = drift(store, days=days, level=level, seed=seed, draws=draws, engine=engine, progress=progress)
     rows, _ = _rows(store)
     plan = _plan(store, rows, detect, user_window_days)
@@ -263,8 +265,6 @@ def _plan(store: Store, rows: pl.DataFrame, detect: float | None, user_window_da
         return kept
     size = DETECT if detect is None else detect
     window = USER_WINDOW_DAYS if user_window_days is None else user_window_days
-    if not (0 < size < math.inf and 0 < window < math.inf):
-        raise UsageError("--detect and --user-window must be positive numbers", hint="such as 0.02 and 7")
     # The information at which a fixed-sample test at 95% sees `size` with 80% power.
     target = ((1.959964 + 0.841621) / size) ** 2
     name, _ = scoring.headline(rows, "auto")
