@@ -13,6 +13,7 @@ import pytest
 from seatrial import grading
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.records import Agent, Attempt, Provenance, Signal, Status, Step, Task, ToolCall, ToolResult, Trace
+from seatrial.report.chapters import growth as chapter
 from seatrial.suites import Suite, load, task_hash
 from seatrial.suites.draft import draft
 from seatrial.suites.health import health
@@ -298,3 +299,9 @@ def test_curve_agrees_with_counting_by_hand() -> None:
     at = {p.k: p.pass_at.value for p in found.curve if p.pass_at}
     assert hat == pytest.approx({1: 0.75, 2: (1 / 6 + 1) / 2, 3: 0.5, 4: 0.5})
     assert at == pytest.approx({1: 0.75, 2: (1 - 1 / 6 + 1) / 2, 3: 1.0, 4: 1.0})
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 failed call of Bash"), (2, "2 failed calls of Bash")])
+def test_a_draft_counts_failed_calls_in_words(n: int, said: str) -> None:
+    why = [{"kind": "failed_calls", "n": n, "tool": "Bash"}]
+    assert f"went wrong: {said}" in chapter.draft(Task(id="t", input="i", extra={"draft": True, "why": why})).items

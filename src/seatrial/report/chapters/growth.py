@@ -71,7 +71,7 @@ def draft(task: Task) -> Section:
 
 def _said(w: Mapping[str, Any]) -> str:
     if w.get("kind") == "failed_calls":
-        return f"{w.get('n')} failed calls of {w.get('tool')}"
+        return f"{w.get('n')} failed {'call' if w.get('n') == 1 else 'calls'} of {w.get('tool')}"
     return f"step {w.get('step')}, {w.get('kind')}: {w.get('said')} (proposed: {w.get('propose')})"
 
 
