@@ -10,12 +10,11 @@ from pathlib import Path
 
 from seatrial.canon import digest
 from seatrial.errors import StoreError
-from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.durable import UNFINISHED_S, sync_path, write_atomic
 
 LEVEL = 3
 SUFFIX = ".json.z"
 _STALE_S = 3600.0
-_UNFINISHED_S = 60.0
 
 
 def pack(canonical: bytes) -> tuple[str, bytes]:
@@ -136,7 +135,7 @@ class Blobs:
             path = self.path(name)
             path.unlink(missing_ok=True)
             folders.add(path.parent)
-        self.sweep(_UNFINISHED_S)
+        self.sweep(UNFINISHED_S)
         for folder in sorted(folders):
             if folder.is_dir():
                 sync_path(folder)

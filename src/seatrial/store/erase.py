@@ -19,7 +19,7 @@ from seatrial.errors import StoreError
 from seatrial.records.tables import ATTEMPTS, CONSENTS, SESSIONS, STEPS, TABLES, Table
 from seatrial.records.trace import Trace
 from seatrial.store import links
-from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.durable import clear_scratch, sync_path, write_atomic
 from seatrial.store.layout import ERASING
 from seatrial.store.ledgers import LEDGERS, ledger_attempts
 from seatrial.store.scan import Proof
@@ -270,6 +270,7 @@ def _finish(store: Store) -> None:
     store.audit.strike(marker.sessions)
     store.originals.strike([*marker.sessions, *marker.linked])
     store.strike_results([*marker.sessions, *marker.blobs, *marker.subjects])
+    clear_scratch(store.path)
     store.end_erasing()
 
 

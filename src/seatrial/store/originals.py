@@ -20,7 +20,7 @@ import msgspec
 
 from seatrial.canon import canonical
 from seatrial.errors import InputError, MissingExtra, StoreError
-from seatrial.store.durable import sync_path, write_atomic
+from seatrial.store.durable import scratch_file, sync_path, write_atomic
 
 FOLDER = "raw"
 KEY = "raw.key"
@@ -86,7 +86,7 @@ class Originals:
             raise _unkept(source, error) from error
         if same is not None and set(sessions) <= set(same.sessions) and self._sealed(same.id).exists():
             return same
-        scratch = self._root / f".{os.getpid()}-{secrets.token_hex(8)}.tmp"
+        scratch = scratch_file(self._root)
         try:
             with open(source, "rb") as plain, open(scratch, "xb", opener=_owner_only) as sealed:
                 name, size = _seal(self._file_key, plain, sealed)
@@ -98,7 +98,10 @@ class Originals:
         known = there.get(name)
         everyone = tuple(sorted({*sessions, *(known.sessions if known is not None else ())}))
         note = Original(id=name, file=shown, size=size, sessions=everyone)
-        os.replace(scratch, self._sealed(name))
+        try:
+            os.replace(scratch, self._sealed(name))
+        except OSError as error:
+            raise _unkept(source, error) from error
         write_atomic(self._root / f"{name}{_NOTE}", self._sealed_note(note), mode=0o600)
         for old in there.values():
             if old.id != name and old.file == shown and set(old.sessions) <= set(everyone):

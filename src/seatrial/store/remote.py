@@ -20,7 +20,7 @@ from seatrial.store.blobs import SUFFIX, Blobs, unpack
 from seatrial.store.bucket import Bucket, normal
 from seatrial.store.delta import DeltaTables
 from seatrial.store.durable import sync_path, write_atomic
-from seatrial.store.layout import ERASING, MARKER, check_layout, create_layout, same_store
+from seatrial.store.layout import ERASING, MARKER, MIRROR, check_layout, create_layout, same_store
 from seatrial.store.lease import KEY as HEAD
 from seatrial.store.lease import Head, Lease
 from seatrial.store.mirror import Mirror
@@ -401,7 +401,8 @@ def _create(bucket: Bucket, folder: Path) -> Any:
             file=bucket.url,
             hint="give an empty prefix",
         )
-    if (folder / MARKER).exists():
+    # A folder that has never followed anything was left by a creation that did not get through: that goes on.
+    if (folder / MARKER).exists() and (folder / MIRROR).exists():
         raise StoreError(
             f"the store has gone, and the folder {folder} still follows it", file=bucket.url, hint="remove the folder"
         )

@@ -21,6 +21,7 @@ from seatrial.errors import ErasedError
 from seatrial.records import Step, Trace
 from seatrial.records.tables import CONSENTS, SIGNALS
 from seatrial.store import Store
+from seatrial.store.durable import write_atomic
 from seatrial.store.erase import before, erase, family, of_user
 from seatrial.store.layout import ERASING
 from seatrial.store.scan import scan
@@ -212,6 +213,44 @@ def test_killed_while_erasing(store: Store, trace: Make, put: Put) -> None:
     assert store.verify().ok
     left = everything(store)
     assert not any(name.encode() in left for name in (*gone, long_name(3)))
+
+
+def test_what_a_killed_writer_left_half_written_is_erased_too(store: Store, trace: Make, put: Put) -> None:
+    """A process that was killed while it wrote the note of its erasure, a ledger or a blob leaves a scratch file."""
+    filled(store, trace, put, versions=1)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    for n, folder in enumerate((store.path, store.path / "blobs", store.path / "results", store.path / "originals")):
+        folder.mkdir(exist_ok=True)
+        (folder / f".{ended.pid}-{n:016x}.tmp").write_text(f'{{"session":"{long_name(0)}"}}')
+    mine = store.path / f".{os.getpid()}-{9:016x}.tmp"
+    mine.write_text("somebody writes this just now")
+    done = erase(store, [long_name(0)])
+    assert done.proof.ok, done.proof.found
+    assert [p.name for p in store.path.rglob("*.tmp")] == [mine.name]
+    os.utime(mine, (0, 0))
+    erase(store, [long_name(1)])
+    assert not list(store.path.rglob("*.tmp"))
+
+
+def test_a_scratch_file_that_another_machine_took_for_a_left_one_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, taken = os.replace, []
+
+    def robbed(source: Path, target: Path) -> None:
+        if not taken:
+            taken.append(source)
+            source.unlink()
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", robbed)
+    write_atomic(tmp_path / "kept", b"whole")
+    assert (tmp_path / "kept").read_bytes() == b"whole"
+    assert taken
+    assert [p.name for p in tmp_path.iterdir()] == ["kept"]
+    with pytest.raises(FileNotFoundError):
+        write_atomic(tmp_path / "no folder" / "kept", b"whole")
 
 
 @pytest.mark.parametrize("at", range(6))

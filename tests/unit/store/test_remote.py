@@ -370,6 +370,33 @@ def test_a_folder_that_follows_a_store_which_gave_way_is_not_mixed_up(s3: Any, m
         machine("one")
 
 
+@pytest.mark.parametrize("writes", range(3))
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_creation_that_was_cut_off_goes_on(
+    machine: Machine, trace: Make, put: Put, writes: int, arrived: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The network goes at the first, second or third object, before or after the bucket has it."""
+    create, made = Bucket.create, []
+
+    def cut(self: Bucket, key: str, data: bytes) -> str | None:
+        made.append(key)
+        if len(made) <= writes:
+            return create(self, key, data)
+        if arrived:
+            create(self, key, data)
+        raise StoreError("the network has gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Bucket, "create", cut)
+        with pytest.raises(StoreError, match="the network has gone"):
+            machine("one")
+    one = machine("one")
+    put(one, [trace("s1", 2)])
+    two = machine("two", create=False)
+    assert two.trace("s1").id == "s1"
+    assert two.data_version == one.data_version
+
+
 @pytest.mark.parametrize("create", [False, True])
 def test_a_bucket_that_is_not_there_is_said_so(machine: Machine, create: bool) -> None:
     with pytest.raises(StoreError, match="there is no bucket no-such-bucket ") as missing:
