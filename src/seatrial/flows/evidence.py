@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,18 @@ from seatrial.errors import EvidenceError, InputError, StoreError, UsageError
 from seatrial.flows.agents_again import agent_again
 from seatrial.flows.attempts import Judged
 from seatrial.flows.suite import EXAMPLE, open_suite
+from seatrial.flows.worlds import BUILD
 from seatrial.gate.traces import attempts_of
 from seatrial.grading import assertions
 from seatrial.ingest import Log, Memory, read_file, scan
 from seatrial.ingest.catalogue import recognise
 from seatrial.ingest.reading import HEAD
 from seatrial.ingest.results import LostRow, read_table
-from seatrial.records import Agent, Attempt, Evidence, Provenance, Step, Task, Trace, Verdict, World
+from seatrial.records import Agent, Attempt, Evidence, Provenance, Step, Task, Trace, Verdict
 from seatrial.store import Store
 from seatrial.suites import Suite
 from seatrial.suites.attempt import prepared
 
-BUILD = "seatrial.flows.evidence:world_of"
 UNNAMED = "unnamed"
 
 
@@ -63,18 +63,6 @@ def setting(spec: str | None, name: str | None = None) -> Setting:
         if any(d.name == name for d in domains()):
             return Setting(open_suite(EXAMPLE + name), EXAMPLE + name)
     return Setting(None, None)
-
-
-def world_of(origin: Mapping[str, Any]) -> World:
-    """The world that an `Evidence.origin` describes, in its start state; for a fresh process."""
-    suite = open_suite(str(origin["suite"]))
-    task = next(t for t in suite.tasks if t.id == origin["task"])
-    return prepared(suite, task, int(origin["seed"]))
-
-
-def warm(origin: Mapping[str, Any]) -> None:
-    """Load the code that `world_of` needs, and make no world: done once, before a fresh process is forked off."""
-    open_suite(str(origin["suite"]))
 
 
 def of_judged(judged: Judged, store: Store, where: Setting) -> Iterator[Evidence]:
@@ -339,4 +327,4 @@ def _unscored(attempts: list[Attempt], lost: list[LostRow]) -> list[Attempt]:
     ]  # fmt: skip
 
 
-__all__ = ["Foreign", "Setting", "of_judged", "of_own", "setting", "task_in", "world_of"]
+__all__ = ["Foreign", "Setting", "of_judged", "of_own", "setting", "task_in"]

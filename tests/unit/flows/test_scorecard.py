@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import pytest
 from seatrial.errors import EvidenceError, InputError, UsageError
 from seatrial.examples import conduct
 from seatrial.flows.audits import verify_audits
-from seatrial.flows.evidence import setting, task_in, world_of
+from seatrial.flows.evidence import setting, task_in
 from seatrial.flows.run import RunOptions, run_suite
 from seatrial.flows.scorecard import ScorecardOptions, score_sources
 from seatrial.flows.scorecard_runs import Bounds, planned, run_and_score
+from seatrial.flows.worlds import BUILD, world_of
 from seatrial.records import Agent, Provenance, Trace
 from seatrial.store import Store
 
@@ -91,6 +94,18 @@ def test_a_task_out_of_a_log_names_no_code(store: Path) -> None:
     assert task is not None
     assert (task.setup, task.check_final, task.rubric) == (None, None, None)
     assert task.gates == [{"name": "g", "tool": "pay"}]
+
+
+def test_the_process_that_forks_loads_no_library_with_threads() -> None:
+    module, _, function = BUILD.partition(":")
+    code = (
+        f"import sys, seatrial.dimensions.fresh, {module} as worlds\n"
+        f"assert callable(worlds.{function})\n"
+        "worlds.warm({'suite': 'example:coderepo'})\n"
+        "print(sorted({'polars', 'deltalake', 'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_world_of_a_run_can_be_made_in_another_process() -> None:
