@@ -123,8 +123,11 @@ def _find(start: Path) -> tuple[Path | None, dict[str, Any]]:
         project = folder / "pyproject.toml"
         table: dict[str, Any] | None = None
         if project.is_file():
-            table = _read(project).get("tool", {}).get("seatrial")
-        if own.is_file():
+            tools = _read(project).get("tool")
+            table = tools.get("seatrial") if isinstance(tools, dict) else None
+            if table is not None and not isinstance(table, dict):
+                raise SettingsError("expected a table: [tool.seatrial]", file=str(project))
+        if os.path.lexists(own):  # a folder or a dead link of that name is refused, not passed over
             return own, {**(table or {}), **_read(own)}
         if table is not None:
             return project, table

@@ -42,6 +42,22 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
     assert load(tmp_path, environ={"SEATRIAL_SEED": "3"}, overrides={"seed": 4}).seed == 4
 
 
+def test_what_is_no_file_or_no_table_is_refused_not_passed_over(tmp_path: Path) -> None:
+    for name in ("folder", "link"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "folder" / "seatrial.toml").mkdir()
+    (tmp_path / "link" / "seatrial.toml").symlink_to("nowhere.toml")
+    for name in ("folder", "link"):
+        with pytest.raises(SettingsError, match="the settings cannot be read"):
+            load(tmp_path / name, environ={})
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[tool]\nseatrial = 3\n")
+    with pytest.raises(SettingsError, match=r"expected a table: \[tool.seatrial\]"):
+        load(tmp_path, environ={})
+    project.write_text("tool = 3\n")
+    assert load(tmp_path, environ={}).store == ".seatrial"
+
+
 def test_the_nearest_folder_with_settings_is_used(tmp_path: Path) -> None:
     write(tmp_path, "seed = 1\n")
     write(tmp_path / "inner", "[project]\nname = 'x'\n", "pyproject.toml")
