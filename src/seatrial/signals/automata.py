@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seatrial.signals import language, patterns, tree
+from seatrial.signals import language, patterns, programs, tree
 from seatrial.signals.determinise import Table, Unit, grouped, table
 from seatrial.signals.lexicon import Cue, Lexicon
 from seatrial.signals.patterns import REST, Node
@@ -63,6 +63,7 @@ class Held(NamedTuple):
     tree: tree.Tree
     wide: list[bool]
     tables: dict[str, list[Table]]
+    programs: programs.Programs
 
 
 def build(lexicon: Lexicon, tell: Callable[[str], None] = lambda _: None) -> Held:
@@ -107,7 +108,8 @@ def build(lexicon: Lexicon, tell: Callable[[str], None] = lambda _: None) -> Hel
         table([Unit(0, patterns.parse(reports))], 10**5),
         table([Unit(0, patterns.parse(ship)), Unit(1, patterns.parse(refused))], 10**5),
     ]
-    return Held(fingerprint(lexicon), near, symbols, grown, wide, out)
+    named = sorted({s for one in (*tables, *out["far"], *out["raw"]) for s in one.symbols if s >= 128})
+    return Held(fingerprint(lexicon), near, symbols, grown, wide, out, programs.build(lexicon, named))
 
 
 class _Parted(NamedTuple):
@@ -196,6 +198,7 @@ def save(held: Held, path: str) -> None:
         "near.class": tree.columns(tables, held.symbols)[1],
         "symbols": np.array(held.symbols[128:-1], np.int32),
         **{f"tree.{name}": array for name, array in held.tree._asdict().items()},
+        **{f"programs.{name}": array for name, array in held.programs._asdict().items()},
     }
     for role, some in held.tables.items():
         for i, one in enumerate(some):
@@ -224,7 +227,7 @@ class Side(NamedTuple):
 class Loaded(NamedTuple):
     """Ready to run: `symbols` lists the letters outside ASCII that any cue names; symbol 128 + i is the i-th, the one
     after the last any other. `agent_symbols` the same for the agent's words. `near` are the parts of `running.Near`,
-    `column` its column of every symbol."""
+    `column` its column of every symbol. `programs` are those of all cues over `symbols`."""
 
     symbols: list[int]
     agent_symbols: list[int]
@@ -232,6 +235,7 @@ class Loaded(NamedTuple):
     column: NDArray[np.uint8]
     wide: NDArray[np.bool_]
     sides: dict[str, list[Side]]
+    programs: programs.Programs
 
 
 @lru_cache(maxsize=1)
@@ -261,7 +265,8 @@ def load(wanted: str) -> Loaded | None:
     place = {s: 128 + i for i, s in enumerate(known)}
     column = arrays["tree.column"]
     at = [*range(128), *(place.get(s, column.size - 1) for s in own_named), column.size - 1]
-    return Loaded(own_named, agent_named, _near(arrays), column[at], arrays["wide"], sides)
+    ways = programs.Programs(**{name: arrays[f"programs.{name}"] for name in programs.Programs._fields})
+    return Loaded(own_named, agent_named, _near(arrays), column[at], arrays["wide"], sides, ways)
 
 
 def _near(arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:

@@ -186,7 +186,6 @@ def _heard(held: automata.Loaded) -> NDArray[np.uint8]:
 @lru_cache(maxsize=1)
 def _tables() -> _Tables | None:
     """None where the shipped tables belong to another lexicon."""
-    from seatrial.signals import programs
     from seatrial.signals.running import Near, Pack
 
     lexicon = builtin()
@@ -203,7 +202,7 @@ def _tables() -> _Tables | None:
     for c in np.flatnonzero(found.wide).tolist():
         wide[c // 64] |= np.uint64(1 << c % 64)
     return _Tables(
-        Near(*found.near), far, raw, agent, programs.build(lexicon, found.symbols), weights, later,
+        Near(*found.near), far, raw, agent, found.programs, weights, later,
         np.array([c.text == "raw" for c in lexicon.cue]), wide,
         (start.astype(np.int64), kind.astype(np.int64), weights[cue, kind], later[cue, kind]),
         np.array([lexicon.bias.get(k, -3.0) for k in KINDS]), np.array(spoken), _Letters(found),

@@ -7,7 +7,6 @@ A small reader of POSIX-like command lines: quotes, ``&&``, ``||``, ``;``, pipes
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -79,7 +78,6 @@ class Line(NamedTuple):
 _NONE: tuple[tuple[Command, ...], tuple[Command, ...]] = ((), ())
 
 
-@lru_cache(maxsize=4096)
 def parse(text: str) -> Line:
     """Read a command line.
 

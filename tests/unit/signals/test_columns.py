@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.errors import UsageError
-from seatrial.signals import automata, columns, determinise, language, lexicon, matching, patterns, tree
+from seatrial.signals import automata, columns, determinise, language, lexicon, matching, patterns, programs, tree
 
 pytest.importorskip("numba", reason="the fast extra is not installed")
 
@@ -47,7 +47,13 @@ def same(a: columns.Columns, b: columns.Columns) -> bool:
 
 
 def test_the_shipped_tables_belong_to_the_lexicon() -> None:
-    assert automata.load(automata.fingerprint(lexicon.builtin())) is not None
+    held = automata.load(automata.fingerprint(lexicon.builtin()))
+    assert held is not None
+    made = programs.build(lexicon.builtin(), held.symbols)
+    for name, shipped in held.programs._asdict().items():
+        now = getattr(made, name)
+        assert (shipped.dtype, shipped.shape) == (now.dtype, now.shape), name
+        assert (shipped == now).all(), f"{name}: run scripts/build_automata"
 
 
 @pytest.mark.parametrize("learned", [True, False])
