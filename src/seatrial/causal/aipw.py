@@ -25,9 +25,15 @@ def _patterns(code: Codes, x: Floats) -> tuple[Floats, Codes]:
             columns.append(mean[place])
         else:
             columns.append(column)
-    table, row = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    key = np.zeros(code.size, dtype=np.int64)
+    for column in columns:
+        values, place = np.unique(column, return_inverse=True)
+        # Made dense again after every column, so that it cannot grow beyond rows x values.
+        key = np.unique(key * values.size + place, return_inverse=True)[1].astype(np.int64)
+    first = np.unique(key, return_index=True)[1]
+    table = np.column_stack([column[first] for column in columns])
     # Every stratum must have a dummy, whichever fold is fitted.
-    return design_matrix(table[:, 0].astype(np.int64), table[:, 1:]), row.ravel()
+    return design_matrix(table[:, 0].astype(np.int64), table[:, 1:]), key
 
 
 def ridge(z: Floats, n: Floats, total: Floats, penalty: float) -> Floats:

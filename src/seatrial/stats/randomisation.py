@@ -302,8 +302,9 @@ def cluster_permutation(
         block, _ = codes(np.asarray(assignment_strata)[keep], "assignment_strata")
     same_length({"y": values, "clusters": group, "assignment_strata": block})
     for what, column in (("arms", k), ("assignment strata", block)):
-        pairs = np.unique(np.stack([group, column]), axis=1).shape[1]
-        if pairs > np.unique(group).size:
+        last = np.empty(int(group.max()) + 1, dtype=np.int64)
+        last[group] = column
+        if (last[group] != column).any():
             raise UsageError(
                 f"a cluster has two {what}", hint="row_permutation permutes sessions that were assigned one by one"
             )
